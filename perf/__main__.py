@@ -15,6 +15,7 @@ import sys
 BENCHMARKS = (
     "single",
     "matrix",
+    "many",
     "engines",
     "growth",
     "peers",

@@ -1,7 +1,7 @@
 """A device written in Python, on which mistakes of code meant for GPUs show on a machine that has none.
 
 Its tensors hold a CPU tensor inside. They refuse to mix with CPU tensors, but for single numbers, and have no memory
-that numpy could read; without `DOUBLE` there is no float64, as on Apple's GPUs.
+that numpy could read; without `DOUBLE` there is no float64, as on Apple's GPUs. `TRANSFERS` lists what goes to and fro.
 """
 
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ from likewise._base.machine import has_float64
 NAME = "pretend"
 DOUBLE = True
 PRODUCTS = (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
+TRANSFERS: list[tuple[str, int]] = []  # "to" or "from" the device, and how many numbers
 COPIES = ("aten::_to_copy", "aten::copy_", "aten::_copy_from")
 
 
@@ -46,6 +47,9 @@ class Placed(torch.Tensor):
             args = (args[1].T, args[0])  # torch would squeeze the product in place, which a wrapper does not notice
         if function is torch.Tensor.untyped_storage:
             return args[0].inner.untyped_storage()
+        if function is torch.Tensor.tolist:
+            TRANSFERS.append(("from", args[0].numel()))
+            return args[0].inner.tolist()
         return torch._C._disabled_torch_function_impl(function, types, args, kwargs or {})
 
     @classmethod
@@ -61,6 +65,11 @@ def _inside(value):
 
 def _run(operation, args, kwargs):
     name = operation._schema.name
+    simpler = operation.decompose(*args, **kwargs)  # tensors of inference mode arrive before torch does that
+    if simpler is not NotImplemented:
+        return simpler
+    if name == "aten::_local_scalar_dense":
+        TRANSFERS.append(("from", 1))
     if name in COPIES:
         return _copy(name, args, kwargs)
     flat, structure = tree.tree_flatten((args, kwargs))
@@ -83,11 +92,18 @@ def _copy(name, args, kwargs):
         inner = _inside(source)
         copied = inner.to(dtype=kwargs.get("dtype") or inner.dtype, copy=True)
         target = torch.device(kwargs.get("device") or source.device)
+        _note(source, target.type != "cpu", inner.numel())
         return copied if target.type == "cpu" else Placed(copied)
     if name == "aten::_copy_from":
         args = (args[1], source)
+    _note(args[1], isinstance(args[0], Placed), args[1].numel())
     _inside(args[0]).copy_(_inside(args[1]))
     return args[0]
+
+
+def _note(source, placed: bool, numbers: int) -> None:
+    if isinstance(source, Placed) != placed:
+        TRANSFERS.append(("to" if placed else "from", numbers))
 
 
 def _register() -> None:

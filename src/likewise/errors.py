@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
 from difflib import get_close_matches
+from numbers import Integral
+from typing import Any
 
 __all__ = [
     "DamagedStoreWarning",
@@ -24,6 +26,9 @@ __all__ = [
     "UnknownNameError",
     "WorkerError",
 ]  # more is for our own use
+
+
+LARGEST_SEED = 2**32 - 1  # what every generator of numpy, torch and scikit-learn takes
 
 
 class LikewiseError(Exception):
@@ -79,6 +84,10 @@ class StoreError(LikewiseError, OSError):
     """A store cannot be read or written."""
 
 
+class FileError(InputError, StoreError):
+    """A file cannot be read as it is; whoever catches one of the two that it is catches it."""
+
+
 class FailedMeasureWarning(UserWarning):
     """A measure failed on some pairs of a run, which went on without them."""
 
@@ -130,6 +139,18 @@ def quoted_list(names: Sequence[str]) -> str:
     """
     shown = ", ".join(repr(name) for name in names[:3])
     return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse a seed that not every generator takes."""
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or not 0 <= int(seed) <= LARGEST_SEED:
+        raise InputError(f"seed is {brief(seed)}. Give a whole number from 0 to {LARGEST_SEED}.")
+
+
+def check_count(name: str, value: Any, least: int = 1) -> None:
+    """Refuse what is no whole number of at least `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, got {brief(value)}.")
 
 
 def __dir__() -> list[str]:

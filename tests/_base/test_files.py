@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import torch
 import likewise
 from likewise._base import files
 from likewise._base.files import replace_whole, write_whole
+from likewise._base.manifest import MANIFEST
 from likewise.classes import Inspector, animate
 from likewise.errors import InputError, LikewiseError, StoreError
 from likewise.networks import save
@@ -50,7 +52,7 @@ def test_a_training_without_room_says_so(tmp_path: Path) -> None:
         f"likewise: no room to write {tmp_path / 'checkpoint.safetensors'}. Nothing of it was kept; "
         "make room and run again to resume."
     )
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == [MANIFEST]
 
 
 @pytest.mark.parametrize(
@@ -129,14 +131,30 @@ def test_what_a_killed_writer_left_is_removed_and_a_living_ones_is_not(
     writers[0].communicate()
     assert len(list(tmp_path.glob(".*.part"))) == 2
     monkeypatch.setattr(files, "_cleaned", set())
-    (tmp_path / f".{files._HOST}-x-y.part").touch()  # somebody else's: no process is named
+    (tmp_path / f".{files._machine()}-x-y.part").touch()  # somebody else's: no process is named
     write_whole(tmp_path / "c", b"whole")
     left = {path.name for path in tmp_path.iterdir()}
     assert len(left) == 3
-    assert {"c", f".{files._HOST}-x-y.part"} < left
+    assert {"c", f".{files._machine()}-x-y.part"} < left
     assert any(f"-{writers[1].pid}-" in name for name in left)
     writers[1].kill()
     writers[1].communicate()
+
+
+CONTAINER = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+
+
+@pytest.mark.skipif(
+    shutil.which("unshare") is None or subprocess.run([*CONTAINER, "true"], stderr=subprocess.DEVNULL).returncode != 0,
+    reason="a container cannot be made here",
+)
+def test_containers_of_one_host_name_leave_each_others_files_alone(tmp_path: Path) -> None:
+    writing = files.part_name(tmp_path)  # of this process, whose number means another or none in there
+    writing.write_bytes(b"half")
+    write = "import sys; from pathlib import Path; from likewise._base.files import write_whole\n"
+    code = write + "write_whole(Path(sys.argv[1]) / 'whole', b'of a container')"
+    subprocess.run([*CONTAINER, sys.executable, "-c", code, str(tmp_path)], check=True)
+    assert {path.name for path in tmp_path.iterdir()} == {writing.name, "whole"}
 
 
 def test_a_name_of_the_greatest_length_can_be_written(tmp_path: Path) -> None:
@@ -197,3 +215,11 @@ def test_a_network_larger_than_memory_is_refused_before_it_is_built() -> None:
     assert str(error.value).startswith("zoo:lenet,size=100000000 would take 4,799,998,848 GB of ")
     assert str(error.value).endswith(" GB are free. Choose smaller options.")
     assert time.process_time() - start < 5
+
+
+def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.safetensors")
+    sentence = f"{tmp_path / 'pipe.safetensors'} is a pipe, not a file. Give the path of a file."
+    assert refusal(write_whole, tmp_path / "pipe.safetensors", b"x") == sentence
+    assert refusal(likewise.SimilarityMatrix(["a"], [[1]]).save, tmp_path / "pipe") == sentence
+    assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]

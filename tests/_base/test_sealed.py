@@ -1,5 +1,6 @@
 """Sealed files: tensors of any dtype come back, damage anywhere is noticed, files of before are read."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +8,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import likewise
 from likewise._base.hashing import as_bytes
 from likewise._base.sealed import Stream, Writer, read, read_metadata, verify, write
 from likewise.errors import StoreError
+from likewise.work.store import Store
 from tests.helpers import sentence
 
 OLD = Path(__file__).parent / "old_seals"  # written by the two forms of before, at commit bfeb874
@@ -25,6 +28,28 @@ TENSORS = {
     "complex": torch.tensor([1 + 2j]),
 }
 NO_MATCH = "it does not match its checksum"
+
+
+def test_the_disk_has_a_file_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[int, int]] = []
+    named: list[tuple[int, int]] = []
+    sync, rename = os.fsync, Path.replace
+
+    def note_sync(file: int) -> None:
+        sync(file)
+        synced.append((os.fstat(file).st_ino, os.fstat(file).st_size))
+
+    def note_name(path: Path, target: Path) -> Path:
+        named.append((path.stat().st_ino, path.stat().st_size))
+        assert named[-1] in synced
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_name)
+    with Store(tmp_path / "store") as store:
+        store.artifacts("draws").put("key", {"scores": torch.eye(3)}, {})
+    likewise.extract("zoo:mlp,size=8,channels=1", "digits:test[:20]", store=tmp_path / "views")
+    assert len(named) >= 4  # of both stores the marker, an artifact, a view and its note
 
 
 def test_tensors_of_every_dtype_come_back_with_their_metadata(tmp_path: Path) -> None:

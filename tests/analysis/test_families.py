@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 
 import likewise
 from likewise import analysis
-from likewise.analysis.family_evidence import rand_index
+from likewise.analysis.family_evidence import family_p, level, rand_index
 from likewise.transfer.matrix import TransferMatrix
 from tests.analysis.helpers import families, matrix, run_folder
 from tests.conftest import refused
@@ -142,6 +144,30 @@ def test_how_many_planted_families_there_are_is_found(sizes: tuple[int, ...]) ->
         assert metrics.adjusted_rand_score(labels, found.labels) == 1
         assert found.p <= 0.01
         assert found.stability > 0.9
+
+
+@pytest.mark.parametrize("sizes", list(SIZES.values())[:2], ids=list(SIZES)[:2])
+def test_families_of_five_networks_are_found(sizes: tuple[int, ...]) -> None:
+    indices = []
+    for seed in range(40):
+        given, labels = planted(sizes, seed)
+        indices.append(rand_index(labels, np.array(analysis.clusters(given).labels)))
+    assert np.mean(indices) >= 0.8  # 0.87 of many zoos, less what 40 draws vary
+
+
+def test_five_unrelated_networks_are_one_family() -> None:
+    ones = [analysis.clusters(planted((5,), seed)[0]) for seed in range(40)]
+    assert sum(found.k == 1 for found in ones) >= 34  # 90 % would be 36, less what 40 draws vary
+    counts = f"; for so few networks up to {level(5):.2g} counts)"
+    assert all(counts in found.verdict for found in ones)
+
+
+def test_equal_scores_are_compared_with_their_places_alone() -> None:
+    labels = np.array([0, 0, 0, 1, 1])
+    alike = (labels[:, None] == labels).astype(float)
+    ways = [alike[np.ix_(order, order)] for order in map(list, permutations(range(5)))]
+    rare = len({tuple(way[np.triu_indices(5, 1)]) for way in ways}) / math.comb(10, 4)  # 10 of 210
+    assert family_p(alike, shuffles=1999) == pytest.approx(rare, abs=0.015)
 
 
 def test_a_network_far_from_all_others_hides_no_families() -> None:

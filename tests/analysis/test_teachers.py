@@ -25,6 +25,7 @@ ALIKE = np.array(
         [2.2, 2.1, 4.0, 3.9, 4.6],
     ]
 )
+FEW = ALIKE[:4, :4]  # too few to tell families
 FAMILIES = {"n0": "ViT", "n1": "ViT", "n2": "CNN", "n3": "CNN", "n4": "CNN"}
 ACCURACIES = {"n0": 0.7, "n1": 0.9, "n2": 0.9, "n3": 0.8, "n4": 0.88}
 OUTCOMES = {"n1": 0.70, "n2": 0.74, "n3": 0.78, "n4": 0.75}
@@ -46,9 +47,11 @@ def test_the_least_alike_of_another_family_is_advised(larger_is: str) -> None:
     found = analysis.pick_teacher("n0", given, families=FAMILIES)
     assert (found.teacher, found.student, found.rule) == ("n3", "n0", "least alike of another family")
     assert list(found.candidates.index) == ["n3", "n4", "n2", "n1"]
-    without = analysis.pick_teacher("n0", given)
+    assert analysis.pick_teacher("n0", given).rule == "least alike of another family"  # the families are found
+    unrelated = FEW if larger_is == "more alike" else 5 - FEW
+    without = analysis.pick_teacher("n0", matrix(unrelated, larger_is=larger_is))
     assert (without.teacher, without.rule) == ("n3", "least alike")
-    assert without.reasons[0].startswith("the least alike of 4 candidates: made ")
+    assert without.reasons[0].startswith("the least alike of 3 candidates: made ")
 
 
 def test_within_its_own_family_the_most_alike_is_advised() -> None:
@@ -80,7 +83,7 @@ def test_a_teacher_is_left_out_only_where_its_inputs_suffice_to_say_so() -> None
 
 
 def test_how_weak_the_evidence_is_is_said() -> None:
-    found = analysis.pick_teacher("n0", matrix(ALIKE))
+    found = analysis.pick_teacher("n0", matrix(FEW))
     assert found.reasons[1:] == (
         "no families were found, so that all candidates count as of other families",
         "accuracies are not known: a teacher that is much worse would not be noticed (answers=)",

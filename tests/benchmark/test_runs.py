@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from likewise._base.files import write_whole
+from likewise._base.manifest import MANIFEST
 from likewise.benchmark import BenchmarkRun, across, plan, run
-from likewise.errors import InputError
+from likewise.benchmark.results.frame import Results
+from likewise.errors import DamagedStoreWarning, FileError, InputError
 
 PRESET = {"seeds": 4, "group": 3, "layered": 2, "probe": 50, "train": 150, "training": {"epochs": 2}}
 NETWORKS = 4 + 6 + 9 + 9
@@ -121,7 +126,7 @@ def test_a_folder_holds_one_run(tmp_path: Path) -> None:
     assert planned["done"].tolist() == [4, 0, 0, 0]
     assert planned["left"].tolist()[0] == 0
     assert (planned["left"].iloc[1:] > 0).all()
-    assert planned.attrs == {"pairs": 6 + 36, "measures": 23}
+    assert planned.attrs == {"pairs": 6 + 36, "measures": 23, "gpu_tflops": 10.0}
 
 
 def test_networks_are_trained_in_processes_as_in_this_one(tmp_path: Path) -> None:
@@ -153,12 +158,58 @@ def test_a_run_of_an_older_version_of_its_domain_is_not_resumed(tmp_path: Path) 
     run("vision", "digits", "mlp", out=tmp_path, **how)
     record = json.loads((tmp_path / "run.json").read_text())
     del record["settings"]["version of the domain"]
-    (tmp_path / "run.json").write_text(json.dumps(record))
+    write_whole(tmp_path / "run.json", json.dumps(record).encode())
     with pytest.raises(InputError) as error:
         run("vision", "digits", "mlp", out=tmp_path, **how)
     assert str(error.value) == (
-        f"{tmp_path} holds a run with another version of the domain (None there, 2 here). Name another folder."
+        f"{tmp_path} holds a run with another version of the domain (None there, 3 here). Name another folder."
     )
+
+
+def test_whatever_is_damaged_is_named_and_made_again(tmp_path: Path) -> None:
+    how: Any = {"preset": PRESET, "groundings": ["accuracy"], "measures": "cka", "progress": False}
+    first = run("vision", "digits", "mlp", out=tmp_path, **how)
+    (rows,) = (tmp_path / "rows").iterdir()
+    network = next((tmp_path / "networks").glob("*/network.json"))
+    sentences = {
+        rows: "does not match its checksum; its results are computed anew.",
+        network: "does not match its checksum; the network is made anew.",
+        tmp_path / "run.json": "does not match its checksum; it is written anew.",
+    }
+    for path, sentence in sentences.items():
+        content = path.read_bytes()
+        for damaged in (_other_digit(content), content[:-9], b""):
+            path.write_bytes(damaged)
+            (tmp_path / "results.csv").unlink(missing_ok=True)
+            with pytest.warns(DamagedStoreWarning) as warnings:
+                again = run("vision", "digits", "mlp", out=tmp_path, **how)
+            assert {str(warning.message) for warning in warnings} == {f"{path} {sentence}"}
+            timeless = [frame.drop(columns="seconds") for frame in (first.results, again.results)]
+            pd.testing.assert_frame_equal(*timeless)
+    for name in ("results.csv", "networks.csv"):
+        path = tmp_path / name
+        path.write_bytes(_other_digit(path.read_bytes()))
+        for load in (BenchmarkRun.load, Results.load):
+            with pytest.raises(FileError) as error:
+                load(tmp_path)
+            assert str(error.value) == (f"{path} is damaged: it does not match its checksum. Run again what wrote it.")
+        again = run("vision", "digits", "mlp", out=tmp_path, **how)  # which makes it again from intact rows
+        pd.testing.assert_frame_equal(again.results.drop(columns="seconds"), timeless[0])
+
+
+def _other_digit(content: bytes) -> bytes:
+    """The content with its last digit behind a point changed."""
+    position = max(match.start() + 1 for match in re.finditer(rb"\.\d", content))
+    return content[:position] + str((int(content[position : position + 1]) + 1) % 10).encode() + content[position + 1 :]
+
+
+def test_a_run_of_an_earlier_version_is_resumed(tmp_path: Path) -> None:
+    how: Any = {"preset": PRESET, "groundings": ["accuracy"], "measures": "cka", "progress": False}
+    first = run("vision", "digits", "mlp", out=tmp_path, **how)
+    (tmp_path / MANIFEST).unlink()
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("networks/*/weights.safetensors")}
+    pd.testing.assert_frame_equal(run("vision", "digits", "mlp", out=tmp_path, **how).results, first.results)
+    assert before == {path: path.stat().st_mtime_ns for path in tmp_path.glob("networks/*/weights.safetensors")}
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:

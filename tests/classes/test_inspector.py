@@ -308,6 +308,16 @@ def test_the_trainer_of_transformers_gives_the_report_of_a_plain_loop(tmp_path: 
     assert [entry["eval_widm"] for entry in logged] == plain.curves()["widm"].tolist()
 
 
+def test_curves_that_an_earlier_run_did_not_come_to_write_are_written(tmp_path: Path) -> None:
+    train("zoo:mlp", "digits:train[:60]", epochs=1, out=tmp_path / "run", keep_epochs=True)
+    inspect(tmp_path / "run", "digits:test[:40]", out=tmp_path / "seen", progress=False)
+    curves = tmp_path / "seen" / "curves.csv"
+    whole = curves.read_text()
+    curves.write_text("\n".join(whole.splitlines()[:-1]))
+    inspect(tmp_path / "run", "digits:test[:40]", out=tmp_path / "seen", progress=False)
+    assert curves.read_text() == whole
+
+
 def test_our_own_training_gives_what_inspecting_its_epochs_gives(tmp_path: Path) -> None:
     digits = likewise.dataset("digits:test")
     live = Inspector(digits)

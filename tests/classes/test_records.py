@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
+from likewise._base.manifest import MANIFEST
 from likewise.classes import Inspector
-from likewise.errors import InputError, StoreError
+from likewise.errors import DamagedStoreWarning, InputError, StoreError
 from tests.classes.helpers import NAMES, PATHS, WEIGHTS, refusals, refused, reported, warned
 
 test_an_error_is_a_sentence = refusals((lambda: Inspector(3).matrices(7), "epoch 7 was not kept. There are: none."))
@@ -34,11 +36,36 @@ def test_a_damaged_epoch_is_named(tmp_path: Path, damage: str) -> None:
         save_file({"fc.weight": np.eye(3)}, path)
     else:
         path.write_bytes(path.read_bytes()[:-9] if damage == "cut" else b"")
-    assert refused(StoreError, Inspector, NAMES, out=tmp_path) == (
-        f"{path} is no epoch of an inspection, or it is damaged. Remove it, or give another folder."
+    sentence = f"{path} is no epoch of an inspection, or it is damaged; it is left out."
+    with pytest.warns(DamagedStoreWarning, match=f"^{re.escape(sentence)}$"):
+        inspector = Inspector(NAMES, out=tmp_path)
+    assert (list(inspector.curves().index), list(inspector.damaged_epochs)) == ([1], [2])
+    inspector.update(np.eye(3), [0, 1, 2])
+    inspector.report(epoch=2)  # in place of the damaged one
+    assert list(Inspector(NAMES, out=tmp_path).curves().index) == [1, 2]
+
+
+def test_an_epoch_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
+    reported(tmp_path)
+    path = tmp_path / "0003.safetensors"
+    save_file({"fc.weight": np.eye(3)}, path)
+    before = path.read_bytes()
+    with pytest.warns(DamagedStoreWarning):
+        inspector = Inspector(NAMES, out=tmp_path)
+    inspector.update(np.eye(3), [0, 1, 2])
+    assert refused(StoreError, inspector.report, epoch=3) == (
+        f"cannot write {path}: likewise did not write what is there. Move it, and run again."
     )
-    path.unlink()
-    assert list(Inspector(NAMES, out=tmp_path).curves().index) == [1]
+    assert path.read_bytes() == before
+
+
+def test_an_inspection_is_read_without_a_trace(tmp_path: Path) -> None:
+    reported(tmp_path)
+    (tmp_path / MANIFEST).unlink()
+    (tmp_path / "notes.txt").write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert list(Inspector(NAMES, out=tmp_path).curves().index) == [1, 2]
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_reports_from_a_checkpoint_come_without_matrices() -> None:

@@ -30,9 +30,13 @@ def test_a_plan_says_what_would_be_trained_and_leaves_nothing(
     monkeypatch.chdir(tmp_path)
     shown = printed(capsys, *RUN, "--grounding", "accuracy", "shortcut", "--measures", "cka", "rsa", "--plan")
     lines = shown.splitlines()
-    assert [line.split()[0] for line in lines[:5]] == ["group", "standard", "shortcut", "shortcut", "shortcut"]
-    assert lines[-1].startswith("20 networks, 0 of them done; ")
-    assert lines[-1].endswith(" 94 pairs by 2 measures. Nothing was trained.")  # 8 · 7 / 2 + 12 · 11 / 2
+    assert lines[0].split() == (
+        ["network", "group", "groundings", "networks", "done", "seconds", "left", "gpu_hours", "gigabytes"]
+    )
+    assert [line.split()[1] for line in lines[1:5]] == ["standard", "shortcut", "shortcut", "shortcut"]
+    assert lines[-2].startswith("mlp: 20 networks, 0 of them done; ")
+    assert " GPU hours at 10 TFLOP/s (assumed: --gpu-tflops); " in lines[-2]
+    assert lines[-1] == "94 pairs by 2 measures. Nothing was trained."  # 8 · 7 / 2 + 12 · 11 / 2
     assert list(tmp_path.iterdir()) == []
 
 

@@ -55,7 +55,7 @@ def test_ranks_are_printed(runs: list[str]) -> None:
 def test_ours_stand_beside_the_papers_with_its_claims(runs: list[str], tmp_path: Path) -> None:
     text = invoke(compare_with_paper, *runs, "--out", str(tmp_path / "c.csv"))
     assert "0.01 [0.00, 0.02]" in text
-    assert "\nThe paper's claims on these results:\ncannot tell  No measure outperforms" in text
+    assert "\nThe paper's claims, by cells run with its settings:\ncannot tell  No measure outperforms" in text
     assert (
         (tmp_path / "c.csv").read_text().startswith("domain,data,network,grounding,metric,label,measure,table,paper,")
     )

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+import likewise
 from likewise._base.optional import prepare_torchvision
 from likewise.classes import ClassSimilarity, alignment, from_wordnet
 from likewise.cli.classes import classes
@@ -98,6 +99,8 @@ def test_the_table_says_what_was_looked_at_and_what_chance_gives(photos: Path, t
     assert [each.short for each in saved] == ["SCSM", "TNCSM-test", "TNCSM-test"]
     resnet, vit = (alignment(own, saved[0]) for own in saved[1:])
     lines = text.splitlines()
+    right = json.loads(invoke(classes, nets[0], *data, "--json"))[0]["accuracy"]
+    assert right == likewise.extract(nets[0], f"imagefolder:{photos}", layers="logits").outputs.accuracy
     assert lines[0].split() == ["layer", "classes", "SAI", "random", "calibrated", "p"]
     for line, found, layer in ((lines[1], vit, "penultimate"), (lines[2], resnet, found_layer(saved[1]))):
         numbers = [f"{v:.3f}" for v in (found, found.chance.random, found.calibrated, found.p)]
@@ -105,6 +108,7 @@ def test_the_table_says_what_was_looked_at_and_what_chance_gives(photos: Path, t
     assert lines[4:] == [
         "cosine of TNCSM-test with SCSM. random: what random weights give; calibrated: 0 at random,",
         "1 at full agreement; p: by permuting the classes",
+        f"accuracy: test_vit {100 * right:.1f} %",  # the other has no classifier
         "meanings: airplane = airplane.n.01, cat = cat.n.01, dog = dog.n.01, horse = horse.n.01, ship = ship.n.01",
         "",
         f"written to {tmp_path / 'out'}: matrices.png, matrices/",

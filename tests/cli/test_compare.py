@@ -103,3 +103,11 @@ def test_untrained_networks_are_named_beside_the_result_for_people_and_programs(
     assert done.stderr.splitlines() == notes
     rows = json.loads(done.stdout)
     assert {(row["a"], row["accuracy_a"]) for row in rows} == {("lenet", 0.075), ("mlp", 0.1)}
+
+
+def test_intervals_are_printed(tmp_path: Path) -> None:
+    hidden, *noise = np.random.default_rng(0).normal(size=(3, 60, 8))
+    for name, values in zip("xy", noise, strict=True):
+        np.save(tmp_path / f"{name}.npy", hidden + values)
+    done = run("compare", "x.npy", "y.npy", "-m", "cka", "--intervals", cwd=tmp_path)
+    assert done.stdout.splitlines()[-2].split() == ["a", "b", "measure", "value", "low", "high"]

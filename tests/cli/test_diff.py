@@ -59,7 +59,7 @@ def test_a_missed_threshold_is_exit_code_one(pair: tuple[str, str], capsys: pyte
 def test_markdown_and_files_are_for_a_pull_request(pair: tuple[str, str], tmp_path: Path) -> None:
     printed = invoke(diff, *pair, *WORDS, "--markdown", "--out", str(tmp_path / "out"))
     assert printed.startswith("### base → noisy: changed\n")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["diff.json", "diff.md", "diff.png"]
+    assert sorted(path.name for path in (tmp_path / "out").glob("diff.*")) == ["diff.json", "diff.md", "diff.png"]
 
 
 @pytest.mark.parametrize("word", ["disagreement", "=0.5", "disagreement=much", "disagreement=nan"])

@@ -42,7 +42,15 @@ def test_inspect_reads_what_a_training_kept(tmp_path: Path) -> None:
         str(out / "film.html"),
     ]
     kept = sorted(path.name for path in out.iterdir())
-    assert kept == ["0000.safetensors", "0001.safetensors", "0002.safetensors", "curves.csv", "curves.png", "film.html"]
+    assert kept[-1] == "likewise.manifest"
+    assert kept[:-1] == [
+        "0000.safetensors",
+        "0001.safetensors",
+        "0002.safetensors",
+        "curves.csv",
+        "curves.png",
+        "film.html",
+    ]
     assert film_of(out / "film.html")["epochs"] == [0, 1, 2]
     before = (out / "0001.safetensors").stat().st_mtime_ns
     rows = json.loads(invoke(inspect, str(folder), "--data", data, "--out", str(out), "--json"))

@@ -17,7 +17,7 @@ def test_layerwise_prints_a_table_and_writes_a_folder(address: str, tmp_path: Pa
     assert title == f"cka-debiased  (larger is more alike): {address} down, {address} across"
     assert head.split() == ["1", "3"]
     assert [row.split()[0] for row in rows] == ["1", "3"]
-    assert sorted(path.name for path in out.iterdir()) == [
+    assert sorted(path.name for path in out.glob("layerwise.*")) == [
         "layerwise.csv",
         "layerwise.png",
         "layerwise.safetensors",

@@ -123,3 +123,52 @@ def test_an_unknown_command_is_met_with_the_nearest_one(
 def test_the_package_runs_as_a_module_under_the_same_name() -> None:
     done = subprocess.run([sys.executable, "-m", "likewise", "measures", "ckaa"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "likewise: no measure named 'ckaa'. Did you mean 'cka'?\n")
+
+
+@pytest.fixture
+def arrays(tmp_path: Path) -> list[str]:
+    """Two files of activations."""
+    for name in ("one", "two"):
+        np.save(tmp_path / f"{name}.npy", np.random.default_rng(0).normal(size=(20, 3)))
+    return [str(tmp_path / "one.npy"), str(tmp_path / "two.npy")]
+
+
+def test_a_folder_of_somebody_else_is_refused_before_anything_is_computed(
+    arrays: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(tmp_path.iterdir())
+    words = {
+        "compare": arrays,
+        "layerwise": ["none", "--data", "none"],
+        "diff": ["none", "none", "--data", "none"],
+        "classes": ["none"],
+        "inspect": ["none", "--data", "none"],
+        "attack": ["none", "--data", "none"],
+        "transfer": ["none", "--data", "none"],
+        "zeroshot": ["none", "--data", "none"],
+    }
+    for command, arguments in words.items():
+        with pytest.raises(SystemExit) as end:
+            cli.main([command, *arguments, "--out", str(tmp_path)])
+        assert end.value.code == 1
+        assert capsys.readouterr().err == (
+            f"likewise: {tmp_path} holds files that likewise did not write. Name a new or an empty folder, as in "
+            f"{tmp_path / 'likewise'}.\n"
+        )
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_results_are_there_whatever_goes_wrong_with_the_record_of_the_command(
+    arrays: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = ["compare", *arrays, "--out", str(out)]
+    for sentence in ("", f"likewise: cannot write {out / 'command.txt'}: Is a directory.\n"):
+        with pytest.raises(SystemExit) as end:
+            cli.main(words)
+        assert not end.value.code
+        assert capsys.readouterr().err == sentence
+        assert (out / "command.txt").is_dir() or (out / "command.txt").read_text().startswith("likewise compare")
+        assert (out / "scores.csv").is_file()
+        (out / "command.txt").unlink(missing_ok=True) if not sentence else None
+        (out / "command.txt").mkdir(exist_ok=True)

@@ -63,15 +63,20 @@ def test_a_normalisation_on_the_command_line_is_that_of_the_address(address: str
     assert not np.allclose(json.loads(invoke(layerwise, address, *words))["values"], expected, atol=1e-2)
 
 
-def test_attacked_networks_take_a_mean_and_deviation(address: str) -> None:
+def test_attacked_networks_take_a_mean_and_deviation_or_a_transform_that_is_no_more(address: str) -> None:
     attack, words = commands()["attack"].load(), ("--data", "digits:test[:60]", "--json", "--eps", "0.1")
     expected = json.loads(invoke(attack, f"{address},mean=0.5,std=0.5", *words))
     said = json.loads(invoke(attack, address, *words, "--mean", "0.5", "--std", "0.5"))
     assert said | {"network": ""} == expected | {"network": ""}
+    file = Path(address.rpartition(":")[0])
+    half = "def half(image):\n    return torch.from_numpy(numpy.asarray(image) / 127.5 - 1).float()[None]"
+    file.write_text(f"{file.read_text()}\nimport numpy, torch\n{half}\n")
+    by_file = json.loads(invoke(attack, address, *words, "--transform", f"{file}:half"))
+    assert by_file | {"network": ""} == pytest.approx(expected | {"network": ""})
 
 
 @pytest.mark.parametrize("name", SHOWING)
 def test_every_command_that_shows_images_takes_a_normalisation(name: str) -> None:
     parameters = inspect.signature(commands()[name].load()).parameters
     assert {"mean", "std"} <= set(parameters)
-    assert ("transform" in parameters) == (name not in ("attack", "inspect", "transfer"))  # these need pixels in [0, 1]
+    assert "transform" in parameters

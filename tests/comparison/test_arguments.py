@@ -148,6 +148,16 @@ def test_options_are_for_one_measure_and_must_be_known() -> None:
     )
 
 
+def test_options_for_networks_are_refused_with_arrays_but_for_the_device_they_are_compared_on() -> None:
+    assert likewise.compare(X, Y, "cka", device="cpu") == likewise.compare(X, Y, "cka")
+    assert sentence(OptionError, X, Y, "cka", data=X) == (
+        "data says how networks are shown data, and compare was given arrays. Leave it out."
+    )
+    assert sentence(InputError, X, Y, "cka", device="gpu") == (
+        "device 'gpu' cannot be used here. Leave it out, or name one that torch has, such as 'cpu'."
+    )
+
+
 def test_a_row_is_a_mapping_and_a_pair_is_two_names() -> None:
     matrix = likewise.compare({"a": X, "b": Y, "ab": Z}, "cka")
     assert matrix["a"] == {"a": 1.0, "b": matrix["a", "b"], "ab": matrix["a", "ab"]}

@@ -238,7 +238,7 @@ def test_memory_engines_and_counts() -> None:
         "memory='lots' is not a size. Write it like '4GB' or '500MB'."
     )
     assert sentence(ValueError, likewise.compare, {"a": X}, "cka", engine="spark") == (
-        "no engine named 'spark'. There are dask, processes and ray."
+        "no engine named 'spark'. There are dask, processes, ray and slurm."
     )
     assert sentence(ValueError, likewise.calibrate, X, X, "cka", permutations=0) == (
         "permutations must be a whole number of at least 1, got 0."

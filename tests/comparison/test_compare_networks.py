@@ -280,3 +280,17 @@ def test_text_networks_of_four_kinds_are_compared_on_one_text_file(tmp_path: Pat
     layers = likewise.layerwise(*nets[:2], str(tmp_path / "texts.txt"), batch_size=16)
     assert min(layers.values.shape) > 1
     assert np.isfinite(layers.values).all()
+
+
+def test_labels_of_pairs_and_loaders_tell_accuracies_too() -> None:
+    torch.manual_seed(0)
+    nets = {name: nn.Sequential(nn.Flatten(), nn.Linear(12, 6), nn.ReLU(), nn.Linear(6, 2)) for name in ("a", "b")}
+    x, y = torch.rand(30, 3, 2, 2), torch.arange(30) % 2
+    right = {name: float((net(x).argmax(dim=1) == y).float().mean()) for name, net in nets.items()}
+    both = torch.utils.data.TensorDataset(x, y)
+    for data in ((x, y), (x.numpy(), y.numpy()), both, torch.utils.data.DataLoader(both, batch_size=7)):
+        matrix = likewise.compare(nets, data=data, progress=False)
+        assert matrix.about["accuracies"] == pytest.approx(right)
+    for data in (x, torch.utils.data.TensorDataset(x, torch.rand(30))):
+        with pytest.raises(KeyError):
+            likewise.compare(nets, data=data, progress=False).about["accuracies"]

@@ -283,3 +283,27 @@ def test_light_tails_are_not_bothered(width) -> None:
         x, y = np.random.default_rng(seed).normal(size=(2, 40, width))
         result = likewise.bootstrap(x, x + y, "cka")
         assert result.low < result.high
+
+
+def test_a_score_and_a_matrix_tell_their_intervals_or_why_there_are_none() -> None:
+    hidden, *noise = np.random.default_rng(0).normal(size=(3, 200, 8))
+    x, y = hidden + noise[0], hidden + noise[1]
+    score = likewise.compare(x, y, "cka", intervals=True)
+    assert score.interval == likewise.bootstrap(x, y, "cka")
+    assert f"between {score.interval.low:.4g} and {score.interval.high:.4g} (95% interval)." in score.explain()
+    assert score.to_frame()["low"].tolist() == [score.interval.low]
+    assert likewise.compare(x, y, "cka").interval is None
+    huge = x.copy()
+    huge[7] *= 1000
+    reason = (
+        "cka has no interval: the largest of the 200 inputs owns 99% of the squared activations of 'x', and all weigh "
+        "as much as 1 equal ones. Scale every row to length 1, or choose a measure of directions alone, such as 'rsa' "
+        "or 'mutual-knn'."
+    )
+    score = likewise.compare(huge, y, "cka", intervals=True)
+    assert score.interval == reason
+    assert reason in score.explain().splitlines()
+    matrix = likewise.compare({"x": huge, "y": y, "z": x}, "cka", intervals=True, progress=False)
+    assert matrix.notes() == [f"No interval for 2 of 3 pairs, such as x, y: {reason}"]
+    assert matrix.notes()[0] in str(matrix)
+    assert matrix.extra["low"][1, 2] > 0

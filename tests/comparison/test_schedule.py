@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import torch
 
 import likewise
 from likewise import measures
 from likewise.comparison.pairs import score_items
 from likewise.comparison.schedule import MANY, prepare
-from likewise.errors import FailedMeasureWarning, MeasureError
+from likewise.errors import FailedMeasureWarning, MeasureError, UndefinedError
 from likewise.measures.numerics.kernels import Linear
 from likewise.measures.representation import Representation
 from likewise.views import Activations
@@ -37,8 +38,20 @@ def wordy(x, y):
     return "0.5" if 7.0 in (x[0, 0], y[0, 0]) else corner(x, y)
 
 
-def without_memory(x, y):
-    raise MemoryError("no room at all")
+def hungry(x, y):
+    if 7.0 in (x[0, 0], y[0, 0]):
+        raise MemoryError("no room at all")
+    return corner(x, y)
+
+
+def greedy(x, y):
+    if 7.0 in (x[0, 0], y[0, 0]):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+    return corner(x, y)
+
+
+def indefinite(x, y):
+    return float("nan") if 7.0 in (x[0, 0], y[0, 0]) else corner(x, y)
 
 
 def expected(function=corner):
@@ -51,6 +64,11 @@ def expected(function=corner):
     [
         (raising, "raising failed on 'a' and 'c': LookupError: 'no seven'"),
         (wordy, "wordy gave '0.5' for 'a' and 'c'. A measure gives one number."),
+        (hungry, "hungry failed on 'a' and 'c': MemoryError: no room at all"),
+        (
+            greedy,
+            "greedy failed on 'a' and 'c': OutOfMemoryError: CUDA out of memory.",
+        ),
     ],
 )
 def test_a_pair_that_fails_is_undefined_and_the_run_goes_on(tmp_path, engine, function, reason) -> None:
@@ -70,6 +88,15 @@ def test_a_pair_that_fails_is_undefined_and_the_run_goes_on(tmp_path, engine, fu
     assert np.array_equal(found["cka"].values, likewise.compare(VIEWS, "cka").values)
     with Store(tmp_path / "s") as store:
         assert len(store) == 9 + 6  # what failed is not kept: the cause may be gone the next time
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_a_function_of_the_users_gave_is_said_where_it_is_no_number(engine) -> None:
+    scores = likewise.compare(VIEWS, indefinite, engine=engine)
+    assert scores.reasons["a", "c"] == "indefinite is undefined for 'a' and 'c': the function gave nan."
+    with pytest.raises(UndefinedError) as caught:
+        likewise.compare(VIEWS["a"], VIEWS["b"], lambda x, y: np.inf)
+    assert str(caught.value) == "<lambda> is undefined for 'x' and 'y': the function gave inf."
 
 
 def test_a_score_that_failed_is_tried_again(tmp_path) -> None:
@@ -102,10 +129,24 @@ def test_a_single_comparison_raises_our_error_with_the_cause(tmp_path, store) ->
             assert len(kept) == 0
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_lack_of_memory_is_not_taken_for_an_undefined_pair(engine) -> None:
-    with pytest.raises(MemoryError, match="no room at all"):
-        likewise.compare(VIEWS, without_memory, engine=engine)
+@pytest.mark.parametrize("store", [False, True])
+def test_a_single_comparison_without_memory_is_our_error(tmp_path, store) -> None:
+    with pytest.raises(MeasureError) as caught:
+        likewise.compare(VIEWS["a"], VIEWS["c"], hungry, store=tmp_path / "s" if store else None)
+    assert str(caught.value) == "hungry failed on 'x' and 'y': MemoryError: no room at all"
+
+
+def test_a_measure_of_ours_without_memory_leaves_its_pairs_undefined(monkeypatch) -> None:
+    def full(*arguments, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    monkeypatch.setattr(torch.linalg, "eigvalsh", full)
+    with pytest.warns(FailedMeasureWarning):
+        scores = likewise.compare(VIEWS, ["procrustes", "cka"])
+    assert scores["procrustes"].reasons["a", "b"] == (
+        "procrustes failed on 'a' and 'b': OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+    )
+    assert np.isfinite(scores["cka"].values).all()
 
 
 def test_an_interrupt_inside_a_measure_ends_the_run() -> None:

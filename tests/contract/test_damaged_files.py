@@ -17,9 +17,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import likewise
-from likewise._base.array_files import read_npy, read_npz
+from likewise._base.formats.array_files import read_npy, read_npz
 from likewise.data.sources import planetoid
-from likewise.errors import InputError, LikewiseError
+from likewise.errors import DamagedStoreWarning, InputError, LikewiseError
 from likewise.networks import save
 from likewise.views.array_files import read_arrays
 from tests.fuzz.file_kinds import KINDS, FileKind
@@ -162,7 +162,7 @@ def test_an_archive_larger_than_memory_is_refused_before_it_is_read(
     path = tmp_path / f"bomb{ending}"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.npy", bytes(5_000_000))
-    monkeypatch.setattr("likewise._base.array_files.free_memory", lambda: 4_000_000)
+    monkeypatch.setattr("likewise._base.formats.array_files.free_memory", lambda: 4_000_000)
     assert refusal(read_arrays, [str(path)]) == (
         f"'{path}' would take 5 MB of memory, and 4 MB are free. Save fewer rows or columns."
     )
@@ -172,7 +172,7 @@ def test_a_tensor_that_repeats_one_number_a_million_times_is_weighed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch.save(torch.zeros(1).expand(1_000_000), tmp_path / "a.pt")
-    monkeypatch.setattr("likewise._base.array_files.free_memory", lambda: 3_000_000)
+    monkeypatch.setattr("likewise._base.formats.array_files.free_memory", lambda: 3_000_000)
     assert refusal(read_arrays, [str(tmp_path / "a.pt")]) == (
         f"'{tmp_path / 'a.pt'}' would take 4 MB of memory, and 3 MB are free. Save fewer rows or columns."
     )
@@ -191,7 +191,7 @@ def test_a_table_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch
     path.write_bytes(gzip.compress(b"sentence\tlabel\n" + b"a\t1\n" * 2_000_000))
     monkeypatch.setattr("likewise.data.sources.tables.free_memory", lambda: 8_000_000)
     assert refusal(likewise.dataset, f"sst2:{tmp_path}/:dev") == (
-        f"{path} unpacks to more than 0.001 GB, more than memory can hold. Save fewer lines."
+        f"{path} unpacks to more than 0.001 GB, more than is read of it. Save fewer lines."
     )
 
 
@@ -346,14 +346,16 @@ def test_a_line_without_a_label_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_a_damaged_checkpoint_is_named_before_it_is_trained_on(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_named_and_not_trained_on(tmp_path: Path) -> None:
     how = {"epochs": 1, "out": tmp_path}
     likewise.train("zoo:mlp", "digits:train[:40]", **how)
     path = tmp_path / "checkpoint.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"\1")
-    with pytest.raises(InputError) as error:
+    with pytest.warns(DamagedStoreWarning) as warnings:
         likewise.train("zoo:mlp", "digits:train[:40]", **how)
-    assert str(error.value) == (f"{path} is no checkpoint of a training, or it is damaged. Remove it to start over.")
+    assert str(warnings[0].message) == (
+        f"{path} is no checkpoint of a training, or it is damaged; the training starts over."
+    )
 
 
 def test_a_note_of_a_store_does_not_lead_out_of_its_folder(tmp_path: Path) -> None:
@@ -379,3 +381,21 @@ def test_a_leftover_without_a_process_is_left_alone(tmp_path: Path) -> None:
     net, data = likewise.network("zoo:mlp,size=8,channels=1"), likewise.dataset("digits:test[:20]")
     likewise.extract(net, data, store=tmp_path)
     assert odd.exists()
+
+
+def test_an_archive_that_unpacks_to_a_thousand_times_its_size_is_refused_without_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
+    words = header(f"({2**29 // 8},)")
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("a.npy", "w") as file,
+    ):
+        file.write(words)
+        for _ in range(2**29 // 2**24):
+            file.write(bytes(2**24))
+    sentence = refusal(read_arrays, [str(path)])
+    assert sentence.startswith(f"'{path}' has ")
+    assert sentence.endswith(
+        " and would unpack to 537 MB, more than such a file holds. Save it without compression where you trust it."
+    )
+    assert refusal(likewise.SimilarityMatrix.load, path) == sentence

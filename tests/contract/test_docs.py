@@ -194,7 +194,7 @@ def test_every_command_line_can_be_parsed(line: str) -> None:
     assert context.args == []
 
 
-@pytest.mark.parametrize("script", ["measures_table", "commands_page", "api_page"])
+@pytest.mark.parametrize("script", ["measures_table", "commands_page", "api_page", "coverage_page"])
 def test_a_generated_page_is_what_its_script_writes(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [f"{script}.py"])
     made = runpy.run_path(str(ROOT / "scripts" / f"{script}.py"))

@@ -161,7 +161,7 @@ def test_a_bare_install_compares_arrays_and_says_what_the_rest_needs(bare: Path,
         "clusters": needs("analyse a matrix", "sklearn.cluster", "analysis"),
         "lightning": needs("inspect a training with Lightning", "lightning", "lightning"),
         "parquet": needs("read table.parquet", "pyarrow.parquet", "report"),
-        "dask": needs("run on Dask", "distributed", "distributed"),
+        "dask": needs("run on Dask", "distributed", "dask"),
     }
 
 

@@ -240,6 +240,19 @@ def test_the_parts_of_imagenet100_are_put_together(tmp_path: Path) -> None:
     assert data.wnids == tuple(wnids)
 
 
+def test_imagenet100_is_looked_for_where_data_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert refusal(MissingDataError, likewise.dataset, "imagenet100") == (
+        f"imagenet100 was not found in {tmp_path} or {tmp_path}/cache/likewise. Put the folder imagenet100, with "
+        "train.X1 to train.X4 and val.X, or train and val, there, or set LIKEWISE_DATA to the folder that holds it."
+    )
+    folder_of_images(tmp_path / "imagenet100" / "val.X", {f"n{i:08d}": 1 for i in range(100)}, (8, 8))
+    assert len(likewise.dataset("imagenet100:val", size=8)) == 100
+    monkeypatch.chdir(tmp_path)
+    assert len(likewise.dataset("imagenet100:imagenet100:val[:7]", size=8)) == 7  # a folder without a slash
+
+
 def test_mini_imagenet_is_split_by_class(tmp_path: Path, real_data: Path) -> None:
     rows = (real_data / "class_lists/mini_imagenet_ravi_larochelle.tsv").read_text().splitlines()
     split_of = {row.split("\t")[1]: row.split("\t")[0] for row in rows[1:]}

@@ -164,7 +164,13 @@ def test_attacks_on_the_first_fool_a_copy_just_as_often() -> None:
     found = difference(fitted(), fitted(), digits()[:40], transfer=30)
     assert found.transfer.count <= 30
     assert found.transfer.itself == found.transfer.other > 0
-    assert found.findings()["attacks"].startswith("pgd examples (10 steps) made from base fool it on")
+    share, count = found.transfer.itself, found.transfer.right
+    assert round(share * count) == pytest.approx(share * count)  # of the inputs it is right on
+    assert found.findings()["attacks"].startswith(
+        f"pgd examples (10 steps) made from base fool it on {100 * share:.1f} % ["
+    )
+    assert f"of the {count} inputs it classifies correctly, and" in found.findings()["attacks"]
+    assert found.findings()["attacks"].endswith(f"of the {found.transfer.count} that both do.")
 
 
 def test_data_without_labels_is_compared_without_accuracies() -> None:
@@ -330,3 +336,23 @@ def test_a_copy_in_half_precision_is_close_and_changes_from_the_first_layer_on(
     assert found.weights.shared == len(unwrapped(resnet).state_dict())
     rounding = torch.finfo(dtype).eps / 2
     assert max(change for _, change in found.weights.changed) < rounding
+
+
+def test_a_copy_that_lost_its_normalisation_is_shown_what_the_original_is(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    original = likewise.network("zoo:lenet", data=digits(), seed=3)
+    weights = {name: value.half() for name, value in unwrapped(original).state_dict().items()}
+    save_file(weights, tmp_path / "half.safetensors")
+    address = f"zoo:lenet,size=8,channels=1@{tmp_path / 'half.safetensors'}"
+    mean, std = (float(getattr(original, name)) for name in ("mean", "std"))
+    with pytest.warns(UserWarning, match="nothing says how") as caught:
+        changes = difference(original, address)
+    assert [str(warning.message) for warning in caught] == [
+        f"nothing says how images are normalised for 'new': it is shown what 'base' is, by mean {mean:.9g} and std "
+        f"{std:.9g}. Where it was trained otherwise, add ',mean=,std=' to its address."
+    ]
+    assert (changes.verdict, changes.first_moved.layer) == ("close", "features.0")
+    assert max(change for _, change in changes.weights.changed) < torch.finfo(torch.float16).eps
+    plain = copy.deepcopy(unwrapped(original))
+    assert difference(plain, copy.deepcopy(plain)).verdict == "identical"  # nothing is known of either

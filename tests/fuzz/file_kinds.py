@@ -42,6 +42,7 @@ class FileKind:
     read: Callable[[Path], Any]
     checked: bool = False
     only: str = "*"
+    folder: bool = False  # read as one: nothing outside of it is opened, whatever links lead there
 
     def damages(self, path: Path) -> bool:
         """Whether this file is one to damage."""
@@ -325,6 +326,7 @@ KINDS = (
         lambda f: Comparison({"cka": _matrix()}).save(f),
         lambda f: _read_matrix(Comparison.load(f)["cka"]),
         True,
+        folder=True,
     ),
     FileKind("layer matrix", _write_layers, lambda f: _layers(f / "m.safetensors"), True),
     FileKind(
@@ -333,9 +335,9 @@ KINDS = (
         lambda f: _classes(f / "c.safetensors"),
         True,
     ),
-    FileKind("inspection", _write_inspection, _inspection, True, "*.safetensors"),
-    FileKind("training", lambda f: _trained(f, 1), lambda f: _trained(f, 1), True, "checkpoint*"),
-    FileKind("store", _stored, _stored, True),
+    FileKind("inspection", _write_inspection, _inspection, True, "*.safetensors", folder=True),
+    FileKind("training", lambda f: _trained(f, 1), lambda f: _trained(f, 1), True, "checkpoint*", folder=True),
+    FileKind("store", _stored, _stored, True, folder=True),
     FileKind("text", _write_text, _data("sst2:{folder}/:dev"), True),
     FileKind("csv", lambda f: _frame().to_csv(f / "a.csv", index=False), _data("{folder}/a.csv")),
     FileKind("csv.gz", lambda f: _frame().to_csv(f / "a.csv.gz", index=False), _data("{folder}/a.csv.gz"), True),

@@ -132,6 +132,7 @@ def test_classes_of_an_earlier_version_are_read() -> None:
 
 def test_a_newer_file_takes_the_place_of_one_of_an_earlier_version(tmp_path: Path) -> None:
     found = Comparison.load(GOLDEN / "comparison")
+    Comparison({}).save(tmp_path)
     (tmp_path / "mean-cca.npz").write_bytes((GOLDEN / "comparison" / "mean-cca.npz").read_bytes())
     changed = {"mean-cca": found["mean-cca"].reordered(["dead", "wide", "b", "a"])}
     assert Comparison.load(Comparison(changed).save(tmp_path))["mean-cca"].names == ("dead", "wide", "b", "a")

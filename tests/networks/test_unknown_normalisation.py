@@ -50,6 +50,19 @@ def normed():
         nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(128, 10)
     )
 
+def halves(image):
+    import numpy
+    return torch.from_numpy(numpy.asarray(image).astype("float32") / 255 - 0.5)[None] / 0.5
+
+def flipped(image):
+    return halves(image).flip(2)
+
+def broken(image):
+    raise RuntimeError("no such filter")
+
+def of_nothing():
+    return torch.zeros(1, 8, 8)
+
 def in_bytes(image):
     import numpy
     return torch.from_numpy(numpy.asarray(image).astype("float32"))[None] - 40.0
@@ -277,9 +290,16 @@ def test_a_folder_of_a_training_takes_another_normalisation(nets: Any, tmp_path:
     likewise.train("zoo:mlp", "digits:train[:100]", epochs=1, out=tmp_path / "run", progress=False)
     known = likewise.network(str(tmp_path / "run"))
     for path in (tmp_path / "run", tmp_path / "run" / "weights.safetensors"):
-        net = likewise.network(f"{path},mean=0.25,std=1/4")
+        with pytest.warns(UserWarning, match="comes with a normalisation") as told:
+            net = likewise.network(f"{path},mean=0.25,std=1/4")
+        assert [str(entry.message) for entry in told] == [
+            f"{str(path)!r} comes with a normalisation (mean=0.3012,std=0.3784), and is shown images by "
+            "mean=0.25,std=0.25 in its place. Where that is meant for other networks, add ',mean=0.25,std=0.25' to "
+            "their addresses alone."
+        ]
         assert (net.mean.flatten().tolist(), net.std.flatten().tolist()) == ([0.25], [0.25])
         assert torch.equal(net(torch.full((1, 1, 8, 8), 0.25)), unwrapped(known)(torch.zeros(1, 1, 8, 8)))
+    assert likewise.network(f"{tmp_path}/run,mean=0.3012,std=0.3784") is not None  # its own: nothing to say
     assert list(likewise.networks.names.named_networks([f"{tmp_path}/run/weights.safetensors,mean=0,std=1"])) == [
         "weights"
     ]
@@ -300,3 +320,76 @@ def test_a_transform_is_no_use_in_training(nets: Any) -> None:
     done = likewise.train("nets.py:mlp,mean=0.5,std=0.5", "digits:train[:100]", epochs=1, progress=False)
     assert isinstance(done.net, Normalised)
     assert accuracy(done.net)[1] == []
+
+
+def test_a_transform_that_only_normalises_is_a_mean_and_deviation(nets: Any) -> None:
+    data = likewise.dataset(DATA)
+    net = likewise.network("nets.py:mlp,transform=nets.py:halves", data=data)
+    assert isinstance(net, Normalised)
+    assert (net.mean.item(), net.std.item()) == (pytest.approx(0.5, abs=1e-6), pytest.approx(0.5, abs=1e-6))
+    assert accuracy(net)[1] == []
+    assert not isinstance(likewise.network("nets.py:mlp,transform=nets.py:flipped", data=data), Normalised)
+    fooled = likewise.transfer.success("nets.py:mlp,transform=nets.py:halves", data[:40], eps=0.1, progress=False)
+    expected = likewise.transfer.success("nets.py:mlp,mean=0.5,std=0.5", data[:40], eps=0.1, progress=False)
+    assert fooled.rate == expected.rate
+    with pytest.raises(InputError) as error:
+        likewise.transfer.success("nets.py:mlp,transform=nets.py:flipped", data[:40], progress=False)
+    assert str(error.value) == (
+        "'mlp' is shown what a transform makes of an image, not pixels between 0 and 1, so it cannot be attacked. Give "
+        "mean and std in place of a transform that only normalises, else leave it out."
+    )
+
+
+def test_attacked_networks_take_a_transform_of_a_file_alone(nets: Any) -> None:
+    by_file = likewise.transfer.answers("nets.py:mlp", DATA, transform="nets.py:halves", progress=False)
+    typed = likewise.transfer.answers("nets.py:mlp", DATA, mean=0.5, std=0.5, progress=False)
+    torch.testing.assert_close(torch.as_tensor(by_file.logits), torch.as_tensor(typed.logits), rtol=1e-4, atol=1e-5)
+    for network, transform in ((nets("mlp"), "nets.py:halves"), ("nets.py:mlp", lambda image: image)):
+        with pytest.raises(InputError) as error:
+            likewise.transfer.answers(network, DATA, transform=transform, progress=False)
+        assert str(error.value) == (
+            "networks are attacked in pixels between 0 and 1, so a transform is taken of an address and as "
+            "'FILE.py:function' alone. Give mean and std."
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("broken", "RuntimeError: no such filter"),
+        ("of_nothing", "TypeError: of_nothing() takes 0 positional arguments but 1 was given"),
+    ],
+)
+def test_a_transform_that_fails_is_told_in_a_sentence(nets: Any, name: str, reason: str) -> None:
+    with pytest.raises(InputError) as error:
+        accuracy(f"nets.py:mlp,transform=nets.py:{name}")
+    assert str(error.value) == (
+        f"the transform {name} fails on a L image of 8 × 8: {reason}. Repair it: it receives a PIL image and gives a "
+        "tensor."
+    )
+
+
+def test_channels_may_stand_in_brackets_as_in_code(nets: Any) -> None:
+    for typed in ("mean=(0.25,),std=[0.5]", "mean=(0.25),std=(1/2)"):
+        net = likewise.network(f"nets.py:mlp,{typed}")
+        assert (net.mean.item(), net.std.item()) == (0.25, 0.5)
+    save_file(nets("mlp").state_dict(), "kept.safetensors")
+    net = likewise.network("nets.py:mlp@kept.safetensors,mean=(0.1,0.2,0.3),std=(0.4,0.5,0.6)")
+    assert net.std.flatten().tolist() == pytest.approx([0.4, 0.5, 0.6])
+    with pytest.raises(InputError, match=r"^mean is 'nan'\. Give a number, or one per channel, as in mean=0\.5\.$"):
+        likewise.network("nets.py:mlp@kept.safetensors,mean=nan,std=0.5")
+
+
+def test_a_normalisation_for_all_networks_says_whose_it_replaces(nets: Any, tmp_path: Path) -> None:
+    likewise.train("zoo:mlp", "digits:train[:100]", epochs=1, out=tmp_path / "run", progress=False)
+    networks = {"mine": "nets.py:mlp", "trained": str(tmp_path / "run"), "new": "zoo:mlp"}
+    sentences = []
+    for shown in ({"mean": 0.5, "std": 0.5}, {"transform": "nets.py:halves"}):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            likewise.compare(networks, data=DATA, progress=False, **shown)
+        sentences += [str(entry.message) for entry in told]
+    start = "comes with a normalisation (mean=0.3012,std=0.3784), and is shown images by"
+    assert [sentence.partition(start)[0] for sentence in sentences] == [f"{networks['trained']!r} ", "'trained' "]
+    assert sentences[0].endswith("add ',mean=0.5,std=0.5' to their addresses alone.")
+    assert sentences[1].endswith("add ',transform=nets.py:halves' to their addresses alone.")

@@ -7,8 +7,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import torch
 
-from likewise.errors import InputError
+from likewise._base import sealed
+from likewise._base.files import write_whole
+from likewise._base.folders import claim
+from likewise.errors import InputError, StoreError
 from likewise.report import digits_demo as room
 from likewise.report.digits_demo import STUDENTS, Student, demo
 from tests.report.helpers import data_of
@@ -84,11 +88,41 @@ def test_files_that_no_demo_made_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "layers").mkdir()
     (tmp_path / "layers" / "mine.py").write_text("code")
     said: list[str] = []
-    with pytest.raises(InputError) as error:
+    with pytest.raises(StoreError) as error:
         demo(tmp_path, say=said.append, students=FEW)
     assert str(error.value) == (
-        f"{tmp_path} holds files that no demo made, and a demo replaces what it finds. Choose a folder of its own, "
-        f"as in likewise demo {tmp_path / 'demo'}."
+        f"{tmp_path} holds files that likewise did not write. Name a new or an empty folder, as in "
+        f"{tmp_path / 'likewise'}."
     )
     assert [file.name for file in tmp_path.rglob("*")] == ["layers", "mine.py"]
     assert said == []
+
+
+def test_what_was_damaged_or_deleted_is_made_again_and_files_of_others_stay(tmp_path: Path) -> None:
+    lines: list[str] = []
+
+    def step(out: Path) -> None:
+        write_whole(out / "a.csv", b"1,2")
+        sealed.write(out / "matrices" / "b", {"a": torch.ones(2)}, {})
+
+    def run(students: tuple[Student, ...] = FEW) -> str:
+        room._Steps(tmp_path, students, lines.append).run("layers", "a step", step)
+        return lines[-1]
+
+    claim(tmp_path)
+    read = f"a step: read from {tmp_path / 'layers'}"
+    assert [run(), run()] == ["a step", read]
+    for name in ("a.csv", "matrices/b.safetensors", room.DONE):
+        path = tmp_path / "layers" / name
+        content = path.read_bytes()
+        for damaged in (None, content[:-1], content[:-1] + b"#"):
+            path.unlink() if damaged is None else path.write_bytes(damaged)
+            assert [run(), run()] == ["a step", read]
+            assert path.read_bytes() == content
+    (tmp_path / "layers" / "matrices" / "mine.txt").write_text("mine")
+    (tmp_path / "layers" / "store").mkdir()
+    assert run() == read
+    sealed.write(tmp_path / "layers" / "matrices" / "of a student", {"a": torch.ones(2)}, {})
+    assert run(FEW[:2]) == "a step"
+    left = {path.name for path in (tmp_path / "layers").rglob("*") if path.is_file()}
+    assert left == {"a.csv", "b.safetensors", room.DONE, "mine.txt"}

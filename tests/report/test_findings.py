@@ -92,6 +92,14 @@ def test_a_network_of_another_accuracy_is_in_no_finding_on_attacks() -> None:
     assert contents(Runs(matrices=[matrix], transfers=[attacked([0.95] * 6)])).networks.outside == frozenset()
 
 
+def test_accuracies_of_a_comparison_are_those_of_the_report() -> None:
+    about = {"n": 400, "accuracies": {"n0": 0.95, "n1": 0.94, "n2": 0.5}}
+    matrix = SimilarityMatrix(["n0", "n1", "n2"], np.eye(3), measure="cka", larger_is="more alike", about=about)
+    networks = contents(runs_of(matrix)).networks
+    assert networks.accuracies == about["accuracies"]
+    assert networks.outside == {"n2"}
+
+
 def test_few_inputs_leave_no_network_out() -> None:
     matrix = attacked([0.95, 0.95, 0.94, 0.96, 0.95, 0.85], n=40)
     assert contents(Runs(matrices=[matrix], transfers=[matrix])).networks.outside == frozenset()

@@ -109,7 +109,9 @@ def test_a_damaged_matrix_is_named(tmp_path: Path) -> None:
     file.write_bytes(bytes(content))
     with pytest.raises(StoreError) as error:
         report(tmp_path, out=tmp_path / "r.html")
-    assert str(error.value) == f"{file} holds no similarity matrix. Give a file that SimilarityMatrix.save wrote."
+    assert str(error.value) == (
+        f"{file} is no file of results, or it is damaged (it does not match its checksum). Run again what wrote it."
+    )
 
 
 def test_json_inside_a_page_ends_no_element() -> None:

@@ -192,7 +192,11 @@ def test_networks_of_other_classes_are_refused() -> None:
             "the data is an array of shape (4, 1, 8, 8), which has no labels, and they are needed to compare "
             "answers with them. Give an address, or likewise.data.Data(name, domain, inputs, labels, classes).",
         ),
-        (["zoo:mlp"], likewise.dataset("digits:test")[:0], "'digits:test[:0]' has no inputs. Give at least one."),
+        (
+            ["zoo:mlp"],
+            likewise.dataset("digits:test")[:0],
+            "'digits:test[:0]' holds no inputs. Give a part of the data that has some.",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_refused(networks: object, data: object, sentence: str) -> None:

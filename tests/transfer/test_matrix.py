@@ -28,6 +28,7 @@ def test_a_run_is_saved_as_a_folder_and_loaded_whole(tmp_path: Path) -> None:
     assert matrix().save_run(tmp_path / "run") == tmp_path / "run"
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
         "answers.safetensors",
+        "likewise.manifest",
         "sat.csv",
         "sat.safetensors",
     ]

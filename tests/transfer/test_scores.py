@@ -180,11 +180,12 @@ def test_arrays_options_that_do_not_fit_and_transforms_are_refused() -> None:
     )
     with pytest.raises(OptionError):
         likewise.compare(trained(), trained(), "sat", data=digits(), epsilon=1)
-    assert refused(
-        lambda: likewise.compare(
-            trained(), trained(), KEY, data=digits(), transform=lambda image: torch.zeros(1, 8, 8) + image.size[0]
+    for key in (KEY, "boundary-agreement", "boundary-distance"):
+        shown = {"data": digits(), "transform": lambda image: torch.zeros(1, 8, 8) + image.size[0]}
+        assert refused(lambda key=key, shown=shown: likewise.compare(trained(), trained(), key, **shown)) == (
+            "'Small' is shown what a transform gives, and here networks are shown pixels between 0 and 1. Give mean "
+            "and std, or add ',transform=FILE.py:function' to its address."
         )
-    ) == ("sat attacks pixels between 0 and 1, and 'Small' is shown what a transform gives. Leave out transform.")
 
 
 def test_a_pair_that_knows_nothing_in_common_is_undefined_for_two_and_a_reason_among_more() -> None:

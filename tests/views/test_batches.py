@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ import likewise
 from likewise.errors import ForwardError, InputError
 from likewise.networks import Normalised
 from likewise.networks.forward import transform_for
+from likewise.networks.inputs import padding
 from likewise.networks.inputs.normalisation import record_transform
 from likewise.networks.inputs.transforms import Transform
 from likewise.views import batches
@@ -256,3 +258,78 @@ def test_a_batch_of_nothing_is_refused() -> None:
         with pytest.raises(InputError) as error:
             act()
         assert str(error.value) == "batch_size is 0. Give at least 1."
+
+
+@pytest.fixture(scope="module")
+def texts_of_any_length() -> list[str]:
+    """300 texts of 3 to 102 tokens, no two alike."""
+    return [" ".join(["word"] * n + [f"end{i}"]) for i, n in enumerate(np.random.default_rng(0).integers(0, 100, 300))]
+
+
+@pytest.fixture
+def bert() -> Any:
+    pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    return likewise.network("zoo:bert-tiny,width=32,vocabulary=2000").eval()
+
+
+def test_texts_are_shown_by_their_length_and_rows_come_in_their_order(
+    bert: Any, texts_of_any_length: list[str], tmp_path: Any
+) -> None:
+    texts, shapes = texts_of_any_length, []
+    with torch.no_grad():
+        logits = torch.cat([bert(**bert.tokenize([text])) for text in texts])  # one at a time: no padding
+    labels = logits.argmax(dim=1).tolist()
+    data = likewise.data.Data("texts", "text", texts, labels, ("a", "b"))
+    bert.encoder.register_forward_pre_hook(
+        lambda _net, _args, inputs: shapes.append(tuple(inputs["input_ids"].shape)), with_kwargs=True
+    )
+    views = [likewise.extract(bert, data, "logits", store=store, progress=False) for store in (None, tmp_path)]
+    for view in views:
+        torch.testing.assert_close(view.values, logits, rtol=1e-4, atol=1e-5)
+        assert view.outputs.accuracy == 1.0
+        assert view.probe == data.probe
+    assert len(shapes) > 2
+    assert max(n * tokens for n, tokens in shapes) <= 2**11
+    assert sum(n * tokens for n, tokens in shapes) < 0.75 * 2 * 300 * 102  # two passes, padded to the longest
+    shapes.clear()
+    likewise.extract(bert, data, "logits", batch_size=100, progress=False)
+    assert [n for n, _ in shapes if n > 2] == [100, 100, 100]  # a size that was asked for is kept
+
+
+def test_layerwise_gives_the_same_for_texts_by_length(
+    bert: Any, texts_of_any_length: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scores() -> Tensor:
+        options: dict[str, Any] = {"reduce": "mean", "layers": "encoder.encoder.layer.?", "progress": False}
+        return torch.as_tensor(likewise.layerwise(bert, data=texts_of_any_length, memory="10MB", **options).values)
+
+    by_length = scores()
+    monkeypatch.setitem(padding._BUDGET, "cpu", 2**30)
+    torch.testing.assert_close(by_length, scores(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_network_that_fails_on_some_texts_says_among_which(bert: Any, texts_of_any_length: list[str]) -> None:
+    def fail(_net: nn.Module, _args: Any, inputs: Any) -> None:
+        if inputs["input_ids"].shape[1] < 50:
+            raise RuntimeError("too short")
+
+    bert.encoder.register_forward_pre_hook(fail, with_kwargs=True)
+    with pytest.raises(ForwardError, match=r"on batch 1 \(inputs \d+ to \d+, .*too short") as error:
+        likewise.extract(bert, texts_of_any_length, "logits", progress=False)
+    first, last = map(int, re.findall(r"inputs (\d+) to (\d+)", str(error.value))[0])
+    assert 0 <= first < last <= 255
+
+
+def test_texts_of_a_random_network_are_drawn_from_a_seed_by_length_too(
+    bert: Any, texts_of_any_length: list[str]
+) -> None:
+    bert.classifier = nn.Sequential(nn.Linear(32, 8), _AlwaysDrops(), nn.Linear(8, 2))
+    with pytest.warns(UserWarning, match="answers at random"):
+        views = [likewise.extract(bert, texts_of_any_length, "logits", progress=False) for _ in range(2)]
+    assert torch.equal(views[0].values, views[1].values)
+
+
+class _AlwaysDrops(nn.Module):
+    def forward(self, values: Tensor) -> Tensor:
+        return nn.functional.dropout(values, 0.5, training=True)

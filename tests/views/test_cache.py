@@ -253,7 +253,7 @@ def test_a_store_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreError) as caught:
         extract(_net(), torch.rand(50, 6), "0", store=tmp_path / "file")
-    assert str(caught.value) == (f"cannot write {tmp_path / 'file' / 'views'}: Not a directory.")
+    assert str(caught.value) == f"{tmp_path / 'file'} is a file, not a store. Name a folder."
 
 
 def test_activations_take_a_mapped_tensor_as_it_is(tmp_path: Path) -> None:

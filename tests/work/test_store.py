@@ -192,7 +192,7 @@ def test_a_store_of_another_version_is_refused(tmp_path) -> None:
     Store(tmp_path / "s").close()
     (tmp_path / "s" / "likewise.json").write_text('{"format": 99}')
     assert refusal(StoreError, Store, tmp_path / "s") == (
-        f"{tmp_path / 's'} is a store of another version (format 99, this is 1). Name another folder."
+        f"{tmp_path / 's'} is a store of another version (format 99, this reads 1 and 2). Name another folder."
     )
 
 
@@ -257,8 +257,8 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path) -> None:
 def test_a_full_database_says_that_its_scores_are_safe(tmp_path, views) -> None:
     store = Store(tmp_path / "s")
     likewise.compare(views, "cka", store=store)
-    pages = store._database.execute("PRAGMA page_count").fetchone()[0]
-    store._database.execute(f"PRAGMA max_page_count = {pages}")
+    pages = store._scores._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._scores._connection.execute(f"PRAGMA max_page_count = {pages}")
     many = [likewise.measures.get("jaccard", k=k) for k in range(1, 39)]
     with pytest.raises(StoreError) as caught:
         likewise.compare(views, many, store=store)
@@ -271,6 +271,20 @@ def test_a_full_database_says_that_its_scores_are_safe(tmp_path, views) -> None:
 
 
 # Artifacts
+
+
+def test_many_scores_are_kept_at_once_or_not_at_all(tmp_path) -> None:
+    scores = [(f"key {i}", i / 7, "", "cka", "a", "b") for i in range(1000)]
+    with Store(tmp_path) as store:
+        store.put("key 3", 0.5, "", "cka", "a", "b")
+        store.put_many([*scores, ("empty", float("nan"), "no reason", "cka", "a", "b")])
+        assert store.find(["key 3", "key 8"]) == {"key 3": (0.5, ""), "key 8": (8 / 7, "")}
+        assert np.isnan(store.find(["empty"])["empty"][0])
+        with pytest.raises(sqlite3.Error):
+            store.put_many([("new", 1.0, "", "cka", "a", "b"), ("newer", 1.0, "", "cka", "a", [])])
+        assert len(store) == 1001
+        store.put("new", 1.0, "", "cka", "a", "b")  # nothing is left open
+        assert len(store) == 1002
 
 
 def test_an_artifact_is_found_by_its_key(tmp_path) -> None:

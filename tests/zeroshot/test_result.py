@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from likewise._base.manifest import MANIFEST
 from likewise.errors import InputError
 from likewise.zeroshot import ZeroShot, from_folder, means
 from tests.helpers import sentence
@@ -18,8 +19,10 @@ from tests.zeroshot.helpers import drawn
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Twelve samples of each of four classes, a to d."""
-    return drawn("net").to_folder(tmp_path / "soft")
+    """Twelve samples of each of four classes, a to d, in a folder as a person writes it: no list of files is there."""
+    folder = drawn("net").to_folder(tmp_path / "soft")
+    (folder / MANIFEST).unlink()
+    return folder
 
 
 def change(folder: Path, name: str, how: Callable[[np.ndarray], Any]) -> None:

@@ -14,16 +14,19 @@ import re
 import socket
 import stat
 import uuid
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from likewise._base.manifest import checksum_of, list_file, manifest_of
 from likewise.errors import InputError, LikewiseError, StoreError, first_line
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_OURS = (errno.EACCES, errno.EPERM)
-_HOST = re.sub(r"[^A-Za-z0-9.]", "", socket.gethostname())[:60]
+_PROCESS_NUMBERS = ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid")  # what a process number is unique within
 _cleaned: set[tuple[int, str]] = set()
 
 
@@ -71,15 +74,36 @@ def whole_file(path: Path) -> Iterator[Path]:
     unfinished = part_name(path.parent)
     try:
         yield unfinished
-        unfinished.replace(path)
+        give_name(unfinished, path)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
 
 
+def give_name(unfinished: Path, path: Path, content: str = "") -> None:
+    """Rename what was written; in a folder of ours it is listed before, by its checksum or as one that has its own."""
+    if not is_folder(path):
+        check_regular(path, StoreError)  # renaming would put a file in the place of a device
+    if manifest_of(path) is not None:
+        list_file(path, content or checksum_of(unfinished))
+    unfinished.replace(path)
+
+
+@cache
+def _machine() -> str:
+    """The host's name, and a number of what runs here: containers of one name do not see each other's processes."""
+    host = re.sub(r"[^A-Za-z0-9.]", "", socket.gethostname())[:60]
+    boot, processes = map(Path, _PROCESS_NUMBERS)
+    try:
+        within = boot.read_text() + str(processes.stat().st_ino)
+    except OSError:
+        within = str(uuid.getnode())
+    return f"{host}.{zlib.crc32(within.encode()):08x}"
+
+
 def part_name(folder: Path) -> Path:
     """A new name in a folder for what is being written; its length is the same for every file."""
-    return folder / f".{_HOST}-{os.getpid()}-{uuid.uuid4().hex}.part"
+    return folder / f".{_machine()}-{os.getpid()}-{uuid.uuid4().hex}.part"
 
 
 def is_part(path: Path) -> bool:
@@ -89,12 +113,19 @@ def is_part(path: Path) -> bool:
 
 def save_figure(figure: Any, path: Path) -> None:
     """A picture of matplotlib, in the format its ending names."""
+    if is_folder(path):
+        raise InputError(f"{path} is a folder. Give the name of a picture, as in {path / 'picture.png'}.")
     content = io.BytesIO()
     kind = path.suffix.removeprefix(".").lower() or "png"
     if kind not in figure.canvas.get_supported_filetypes():
         raise InputError(f"{path} is no picture: it ends in {path.suffix!r}. Give .png or .pdf.")
     figure.savefig(content, dpi=150, format=kind)
-    write_whole(path if path.suffix else path.with_name(f"{path.name}.png"), content.getvalue())
+    write_whole(picture_path(path), content.getvalue())
+
+
+def picture_path(path: Path) -> Path:
+    """Where a picture is written: PNG where its name has no ending."""
+    return path if path.suffix else path.with_name(f"{path.name}.png")
 
 
 def make_folder(folder: Path) -> None:
@@ -105,12 +136,12 @@ def make_folder(folder: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes of this machine were writing; once per folder and process."""
+    """Remove what killed processes of this machine or container were writing; once per folder and process."""
     process_and_folder = (os.getpid(), str(folder.absolute()))
     if process_and_folder in _cleaned:
         return
     _cleaned.add(process_and_folder)
-    for unfinished in folder.glob(f".{_HOST}-*.part"):
+    for unfinished in folder.glob(f".{_machine()}-*.part"):
         pid = unfinished.name.split("-")[-2]
         if pid.isdecimal() and not is_alive(int(pid)):
             unfinished.unlink(missing_ok=True)

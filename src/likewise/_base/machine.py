@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from threadpoolctl import ThreadpoolController
 
-from likewise.errors import LikewiseError
+from likewise.errors import InputError, LikewiseError
 
 SMALL = 5e9  # multiplications; below, one thread is as fast as several
 _NO_MEMORY = ("out of memory", "allocate memory", "not enough memory", "alloc_failed")  # cuBLAS and cuDNN: the last
@@ -78,6 +78,25 @@ def free_memory() -> int:
         return int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES")) // 2
     except (ValueError, OSError, AttributeError):
         return 4 * 10**9
+
+
+def accelerator() -> torch.device | None:
+    """The GPU, or whatever torch computes on beside the CPU here; None where there is nothing of the kind."""
+    if hasattr(torch, "accelerator"):
+        return torch.accelerator.current_accelerator(check_available=True)
+    return torch.device("cuda") if torch.cuda.is_available() else None  # torch before 2.6
+
+
+def check_device(device: Any) -> None:
+    """Refuse a device that torch does not have here."""
+    try:
+        usable = torch.empty(0, device=device).device.type != "meta"  # it would lose the weights
+    except (RuntimeError, AssertionError, NotImplementedError):
+        usable = False
+    if not usable:
+        raise InputError(
+            f"device {str(device)!r} cannot be used here. Leave it out, or name one that torch has, such as 'cpu'."
+        )
 
 
 @functools.cache

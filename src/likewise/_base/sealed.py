@@ -31,8 +31,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from likewise._base.arrays import Array
-from likewise._base.files import make_folder, part_name, remove_leftovers, write_guard
+from likewise._base.files import check_regular, give_name, make_folder, part_name, remove_leftovers, write_guard
+from likewise._base.formats.records import parse
 from likewise._base.hashing import as_bytes
+from likewise._base.manifest import SEALED
 from likewise.errors import StoreError
 
 ENDING = ".safetensors"
@@ -64,17 +66,8 @@ _DTYPES = {
 }
 
 
-def write(
-    path: str | os.PathLike[str],
-    tensors: Mapping[str, Tensor | Array],
-    metadata: Mapping[str, str],
-    *,
-    durable: bool = True,
-) -> Path:
-    """Write tensors to a file whose ending may be left out, over what is there. Returns its path.
-
-    If `durable`, the disk has it when this returns.
-    """
+def write(path: str | os.PathLike[str], tensors: Mapping[str, Tensor | Array], metadata: Mapping[str, str]) -> Path:
+    """Write tensors to a file whose ending may be left out, over what is there. Returns its path."""
     target = Path(path)
     target = target.with_name(f"{target.name.removesuffix(ENDING)}{ENDING}")
     make_folder(target.parent)
@@ -84,7 +77,7 @@ def write(
         for name in sorted(tensors, key=lambda name: -tensors[name].itemsize):  # values on their own boundaries
             values = tensors[name]
             stream.append(name, values if isinstance(values, Tensor) else torch.from_numpy(np.array(values, order="C")))
-        stream.finish(target, durable=durable)
+        stream.finish(target)
     except BaseException:
         stream.abort()
         raise
@@ -96,6 +89,7 @@ def verify(path: str | os.PathLike[str], *, required: bool = False) -> dict[str,
 
     A file without a checksum passes unless one is `required`. Call it within `reading`, which names the file.
     """
+    check_regular(path, StoreError)
     with Path(path).open("rb") as file:
         start, header = _read_header(file)
         metadata: dict[str, str] = header.get(_METADATA, {})
@@ -112,14 +106,15 @@ def verify(path: str | os.PathLike[str], *, required: bool = False) -> dict[str,
     return _without_seal(metadata)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, str]]:
+def read(path: str | os.PathLike[str], *, required: bool = True) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors of a file that is as it was written, mapped rather than read, and its metadata."""
-    metadata = verify(path, required=True)
+    metadata = verify(path, required=required)
     return load_file(path), metadata
 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     """The metadata of a file, which is not checked."""
+    check_regular(path, StoreError)
     with Path(path).open("rb") as file:
         return _without_seal(_read_header(file)[1].get(_METADATA, {}))
 
@@ -134,11 +129,10 @@ def _read_header(file: IO[bytes]) -> tuple[bytes, dict[str, Any]]:
     length = int.from_bytes(start, "little")
     start += file.read(length) if length <= _LONGEST_HEADER else b""
     try:
-        header = json.loads(start[8:])
-    except (ValueError, RecursionError):
+        header = parse(start[8:])
+    except ValueError:
         return start, {}
-    is_header = isinstance(header, dict) and isinstance(header.get(_METADATA, {}), dict)
-    return start, header if is_header else {}
+    return start, header if isinstance(header.get(_METADATA, {}), dict) else {}
 
 
 def _chunks(file: IO[bytes]) -> Iterator[bytes]:
@@ -244,8 +238,8 @@ class Stream:
     def _update(self, content: Content) -> None:
         self._crc32 = zlib.crc32(content, self._crc32)
 
-    def finish(self, path: Path, metadata: Mapping[str, str] | None = None, *, durable: bool = False) -> None:
-        """Write the header, with metadata that were not known at the start, and give the file its name."""
+    def finish(self, path: Path, metadata: Mapping[str, str] | None = None) -> None:
+        """Write the header, with metadata that were not known at the start; once the disk has it, give it its name."""
         header = {_METADATA: {**self._metadata, **(metadata or {}), _MARK: "likewise"}, **self._entries}
         self._writer.flush()
         header[_METADATA][_CHECKSUM] = _checksum(self._crc32, header)
@@ -256,9 +250,8 @@ class Stream:
             with self._part.open("r+b") as file:
                 file.write(struct.pack("<Q", self._header - 8) + text.ljust(self._header - 8))
                 file.flush()
-                if durable:
-                    os.fsync(file.fileno())
-            self._part.replace(path)
+                os.fsync(file.fileno())
+            give_name(self._part, path, SEALED)
 
     def abort(self) -> None:
         """Leave nothing behind."""

@@ -11,7 +11,7 @@ import numpy as np
 from likewise._base.arrays import Array
 from likewise.analysis.ensembles import DRAWS, Ensembles, drawn_again, ends, random_subsets, subsets_of, with_ends
 from likewise.analysis.families import Clusters, family_labels
-from likewise.errors import InputError
+from likewise.errors import InputError, check_seed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +58,7 @@ def errors_by_clusters(
             raise InputError(f"{most} networks have no ensemble of {size}. Choose sizes from 2 to {most}.")
     if samples < 1:
         raise InputError(f"samples is {samples}. Give at least 1.")
+    check_seed(seed)
     draw = np.random.default_rng(seed)
     drawn = _Resampled(answers, draw)
     rows = []

@@ -20,13 +20,15 @@ from torch import nn
 
 from likewise._base.arrays import Array
 from likewise._base.files import reading
+from likewise._base.folders import read_at
+from likewise._base.formats.tables import table
 from likewise._base.optional import require
 from likewise.analysis.architecture import READERS
 from likewise.analysis.families import Clusters, affinities, sklearn
 from likewise.analysis.family_evidence import pairs
 from likewise.analysis.structure import layers
 from likewise.analysis.trace import record_pass
-from likewise.errors import ForwardError, InputError, brief, did_you_mean
+from likewise.errors import ForwardError, InputError, brief, check_seed, did_you_mean
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.transfer.classifiers import by_name
@@ -127,6 +129,7 @@ def component_importance(matrix: SimilarityMatrix, components: Table, *, seed: i
     values, filled = table.to_numpy(dtype=str), table.notna().to_numpy()
     shared = ((values[first] == values[second]) & filled[first] & filled[second]).astype(float)
     scores = pairs(affinities(matrix))
+    check_seed(seed)
     whole, r2 = _permuted(shared, scores, shared, scores, seed)
     held = np.random.default_rng(seed).permutation(len(scores)) < max(1, round(HELD_OUT * len(scores)))
     apart, r2_apart = _permuted(shared[~held], scores[~held], shared[held], scores[held], seed)
@@ -183,7 +186,7 @@ def as_frame(components: Table) -> pd.DataFrame:
             f"{os.fspath(components)} is no table of components ({{reason}}). Give a CSV file, one row per network."
         )
         with reading(components, sentence):
-            return cast("pd.DataFrame", pandas.read_csv(components, dtype=str, keep_default_na=False))
+            return table(read_at(components), dtype=str, keep_default_na=False)
     if isinstance(components, Mapping) and all(isinstance(row, Mapping) for row in components.values()):
         return cast("pd.DataFrame", pandas.DataFrame.from_dict(components, orient="index"))
     if isinstance(components, pandas.DataFrame):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from likewise._base.arrays import Array
-from likewise._base.names import short_names
+from likewise._base.names import short_names, visible
 from likewise._base.optional import Library
 from likewise.analysis.family_evidence import (
     DRAWS,
@@ -25,11 +25,12 @@ from likewise.analysis.family_evidence import (
     drawn_again,
     family_p,
     grouped,
+    level,
     pairs,
     rand_index,
     separation,
 )
-from likewise.errors import InputError
+from likewise.errors import InputError, check_seed
 from likewise.matrices.heatmap import draw_heatmap, finish
 from likewise.matrices.score import LEVEL
 from likewise.matrices.similarity import SimilarityMatrix
@@ -88,7 +89,8 @@ class Clusters:
         return f"Clusters({count} of {len(self.names)} networks by {self.matrix.measure!r}, p = {self.p:.2g})"
 
     def __str__(self) -> str:
-        return "\n".join([self.verdict, *(f"{self.title(g)}: {', '.join(m)}" for g, m in enumerate(self.groups()))])
+        groups = [f"{self.title(g)}: {', '.join(names)}" for g, names in enumerate(self.groups())]
+        return "\n".join(map(visible, [self.verdict, *groups]))
 
     @property
     def verdict(self) -> str:
@@ -99,8 +101,10 @@ class Clusters:
         if self.p != self.p:
             words.append(f"fewer than {LEAST} networks are too few to tell whether there are several families")
         else:
-            more = "more" if self.p <= LEVEL else "not more"
-            words.append(f"scores are {more} grouped than without families (p = {self.p:.2g})")
+            most = level(len(self.matrix))
+            few = f"; for so few networks up to {most:.2g} counts" if most > LEVEL else ""
+            more = "more" if self.p <= most else "not more"
+            words.append(f"scores are {more} grouped than without families (p = {self.p:.2g}{few})")
         agree = {"networks left out": self.stability, "inputs drawn anew": self.input_stability}
         shares = [f"{share:.2f} with {change}" for change, share in agree.items() if share == share]
         words += [f"families agree to {', '.join(shares)} (adjusted Rand index)"] if shares else []
@@ -172,7 +176,8 @@ def clusters(
     Args:
         matrix: Any similarity matrix of two networks or more.
         k: How many families. "auto" takes the number that separates best where scores are more grouped than in zoos
-            without families (p of at most 0.05), and else finds one family, as it does of fewer than five networks.
+            without families (p of at most 0.05; 0.08, 0.07 and 0.06 for five, six and seven networks), and else finds
+            one family, as it does of fewer than five networks.
         method: "average" linkage, or "spectral" clustering with the settings of the paper on attack transfer, for many
             networks in even families.
         seed: Draws the null, what is left out, and the starts of k-means.
@@ -192,6 +197,7 @@ def clusters(
         raise InputError(f"no method named {method!r}. Choose 'average' or 'spectral'.")
     if k != "auto" and not few <= k <= most:
         raise InputError(f"{len(alike)} networks cannot be put into {k} families. Choose {few} to {most}.")
+    check_seed(seed)
     finder = _Finder(method, seed, starts)
     p = family_p(alike, seed=seed)
     labels = finder.best(alike, p) if k == "auto" else finder.labels(alike, k)
@@ -222,7 +228,7 @@ class _Finder:
     def best(self, alike: Array, p: float) -> list[int]:
         """The families that separate best, all of them more alike within than to others; one without evidence."""
         one = [0] * len(alike)
-        if not p <= LEVEL:
+        if not p <= level(len(alike)):
             return one
         separations = separation(alike)[1]
         tried = (self.labels(alike, k) for k in (2 + np.argsort(-separations, kind="stable")).tolist())
@@ -299,6 +305,7 @@ def embed(matrix: SimilarityMatrix, how: Map = "tsne", *, seed: int = 0) -> Arra
     Returns:
         Two coordinates per network, (networks, 2).
     """
+    check_seed(seed)
     values = affinities(matrix, 2)
     if how == "spectral":
         return spectral(values, 2)

@@ -8,6 +8,11 @@ The null is a zoo without families: networks differ in how alike they are to all
 normally distributed, and what is left of the scores stands in random places. Differences of rows that the noise of the
 scores would make anyhow are left with the scores. So neither networks that are a little less alike to everyone nor a
 skewed measure make families. Networks along a line or in a plane, such as epochs of a training, are cut into some.
+
+Of five to seven networks that null is stricter than need be: one network apart from the others makes rows differ, and
+ten scores can stand in few ways. So the less rows differ beyond what families explain, the more zoos of the null have
+rows that do not, with scores in random places and a little noise; and `level` is larger. Both were set so that at least
+90 % of unrelated zoos (normal, skewed or heavy-tailed noise, rows that differ; see perf/families.py) are one family.
 """
 
 from __future__ import annotations
@@ -18,12 +23,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from likewise._base.arrays import Array
+from likewise.matrices.score import LEVEL
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.transfer.matrix import TransferMatrix
 from likewise.transfer.scores import directed_rates, score_of
 
 SHUFFLES, DRAWS = 499, 20  # of the null; of inputs drawn anew
 LEAST = 5  # networks; the scores of fewer can stand in too few ways for any of them to be rare
+FEW = {5: 0.08, 6: 0.07, 7: 0.06}  # networks, and the largest p at which so few are of several families
+BLUR = 0.25  # of the spread of scores, as noise that makes up for the few places where they can stand; not of ties
 
 
 def separation(alike: Array) -> tuple[Array, Array]:
@@ -57,6 +65,11 @@ def cut(merges: Array, k: int) -> list[int]:
     return labels
 
 
+def level(m: int) -> float:
+    """The largest p at which m networks are of several families."""
+    return FEW.get(m, LEVEL)
+
+
 def family_p(alike: Array, *, shuffles: int = SHUFFLES, seed: int = 0) -> float:
     """The share of zoos without families that separate as well; NaN for fewer than five networks."""
     m = len(alike)
@@ -64,28 +77,48 @@ def family_p(alike: Array, *, shuffles: int = SHUFFLES, seed: int = 0) -> float:
         return math.nan
     observed, draw = float(separation(alike)[1].max()), np.random.default_rng(seed)
     rows, columns = np.triu_indices(m, 1)
-    spread, rest = _rows(alike)
+    scores = alike[rows, columns]
+    spread, rest, unexplained = _rows(alike)
+    blur = BLUR * float(scores.std()) if len(np.unique(scores)) == len(scores) else 0.0
+    equal_rows = round(shuffles * _equal_rows(scores, observed, unexplained, m)) if m in FEW else 0
     as_well = 1
-    for _ in range(shuffles):
-        level, zoo = draw.normal(scale=spread, size=m), np.zeros((m, m))
-        zoo[rows, columns] = level[rows] + level[columns] + draw.permutation(rest)
+    for shuffle in range(shuffles):
+        zoo = np.zeros((m, m))
+        if shuffle < equal_rows:
+            zoo[rows, columns] = draw.permutation(scores) + draw.normal(scale=blur, size=len(scores))
+        else:
+            of_row = draw.normal(scale=spread, size=m)
+            zoo[rows, columns] = of_row[rows] + of_row[columns] + draw.permutation(rest)
         as_well += float(separation(zoo)[1].max()) >= observed - 1e-12
     return as_well / (shuffles + 1)
 
 
-def _rows(alike: Array) -> tuple[float, Array]:
-    """How far networks differ in how alike they are to all others, and the scores of pairs less that."""
+def _equal_rows(scores: Array, observed: float, unexplained: float, m: int) -> float:
+    """How far families explain what rows do: twice the p of an F test of rows beyond families, at most 1.
+
+    `observed` is the correlation of scores with families, `unexplained` the sum of squares that rows leave.
+    """
+    from scipy.special import betainc
+
+    total = float(((scores - scores.mean()) ** 2).sum())
+    rounding = 1e-12 * total + 1e-300
+    by_rows, by_families = unexplained + rounding, (1 - observed**2) * total + rounding
+    return min(1.0, 2 * float(betainc((len(scores) - m) / 2, (m - 2) / 2, min(1.0, by_rows / by_families))))
+
+
+def _rows(alike: Array) -> tuple[float, Array, float]:
+    """How far networks differ in how alike they are to all others, scores less that, and what it leaves unexplained."""
     m = len(alike)
     rows, columns = np.triu_indices(m, 1)
     scores = alike[rows, columns]
     sums = np.where(np.eye(m, dtype=bool), 0.0, alike).sum(axis=1)
-    level = (sums - (m - 1) * scores.mean()) / (m - 2)
-    left = scores - scores.mean() - level[rows] - level[columns]
-    noise = float((left**2).sum()) / (len(scores) - m) / (m - 2)  # what differences of rows owe to it
-    variance = float(level.var(ddof=1))
+    of_row = (sums - (m - 1) * scores.mean()) / (m - 2)
+    unexplained = float(((scores - scores.mean() - of_row[rows] - of_row[columns]) ** 2).sum())
+    noise = unexplained / (len(scores) - m) / (m - 2)  # what differences of rows owe to it
+    variance = float(of_row.var(ddof=1))
     true = max(variance - noise, 0.0)
-    level = level * math.sqrt(true / variance) if variance > 0 else level
-    return math.sqrt(true), scores - scores.mean() - level[rows] - level[columns]
+    of_row = of_row * math.sqrt(true / variance) if variance > 0 else of_row
+    return math.sqrt(true), scores - scores.mean() - of_row[rows] - of_row[columns], unexplained
 
 
 def grouped(alike: Array, members: Array) -> bool:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likewise._base.files import is_folder, reading
+from likewise._base.folders import file_of, folder_of, read_at
+from likewise._base.formats.tables import MATRIX as MATRIX_TABLE
+from likewise._base.formats.tables import table
 from likewise.errors import InputError, quoted_list
 from likewise.matrices.labelled import NPZ, SAFETENSORS
 from likewise.matrices.similarity import SimilarityMatrix
@@ -36,15 +39,15 @@ def read_matrix(path: str | os.PathLike[str], *, larger_is: str = "more alike") 
         return _matrix_in_folder(source)
     if source.suffix.lower() not in CSV:
         return SimilarityMatrix.load(source)
-    table = read_table(source)
-    names, rows = [str(name) for name in table.columns], [str(name) for name in table.index]
+    frame = read_table(source)
+    names, rows = [str(name) for name in frame.columns], [str(name) for name in frame.index]
     if sorted(names) != sorted(rows):
         raise InputError(
             f"{source} is no square matrix: it has {len(rows)} rows and {len(names)} columns, and their names are to "
             "be the same. Put the names of the networks into the first row and the first column."
         )
     with reading(source, f"{source} has entries that are no numbers ({{reason}}). Repair them, or leave them empty."):
-        values = table.to_numpy(dtype=np.float64)
+        values = frame.to_numpy(dtype=np.float64)
     order = [rows.index(name) for name in names]
     return SimilarityMatrix(names, values[order], measure=source.stem, larger_is=larger_is)
 
@@ -55,26 +58,25 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
     Args:
         path: A CSV or TSV file.
     """
-    import pandas as pd
-
     source = Path(path)
     separator = "\t" if source.suffix.lower() == CSV[1] else ","
     with reading(source, f"{source} is no table ({{reason}}). Give a CSV file with the networks in its first column."):
-        table = pd.read_csv(source, sep=separator, index_col=0, encoding="utf-8-sig", encoding_errors="strict")
-    table.index = table.index.astype(str)
-    if not table.size:
+        content = read_at(source, limit=MATRIX_TABLE)
+        frame = table(content, separator, index_col=0, encoding="utf-8-sig", encoding_errors="strict")
+    frame.index = frame.index.astype(str)
+    if not frame.size:
         raise InputError(f"{source} is an empty table. Give one row per network, with its name first.")
-    return table
+    return frame
 
 
 def _matrix_in_folder(folder: Path) -> SimilarityMatrix:
     from likewise.transfer.matrix import ANSWERS, MATRIX, load
 
-    if (folder / MATRIX).exists():
-        return load(folder) if (folder / ANSWERS).exists() else SimilarityMatrix.load(folder / MATRIX)
-    inner = folder / "matrices" if is_folder(folder / "matrices") else folder
+    if os.path.lexists(folder / MATRIX):
+        return load(folder) if os.path.lexists(folder / ANSWERS) else SimilarityMatrix.load(file_of(folder, MATRIX))
+    inner = folder_of(folder, "matrices") or folder
     files = sorted(path for kind in (SAFETENSORS, NPZ) for path in inner.glob(f"*{kind}"))
     if len(files) != 1:
         holds = f"several matrices, {quoted_list([str(path) for path in files])}" if files else "no matrix"
         raise InputError(f"{folder} holds {holds}. Give the file of one.")
-    return SimilarityMatrix.load(files[0])
+    return SimilarityMatrix.load(file_of(inner, files[0].name))

@@ -9,7 +9,7 @@ import numpy as np
 
 from likewise._base.arrays import Array
 from likewise.analysis.family_evidence import pairs
-from likewise.errors import InputError
+from likewise.errors import InputError, check_seed
 from likewise.matrices.similarity import SimilarityMatrix
 
 
@@ -81,6 +81,7 @@ def agreement(
     one, two = (_signed(m.reordered(matrix.names)) for m in (matrix, other))
     if how == "spearman":
         one, two = _ranked(one), _ranked(two)
+    check_seed(seed)
     draw = np.random.default_rng(seed)
     observed, drawn = mantel(one, two, permutations=permutations, draw=draw)
     if np.isnan(observed):

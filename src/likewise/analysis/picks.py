@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from likewise._base.arrays import Array
+from likewise._base.names import visible
 from likewise._base.progress import Progress
 from likewise.analysis.ensembles import LEVEL, Ensembles, drawn_again, ends, pair_reductions, subsets_of, with_ends
 from likewise.analysis.families import symmetric_scores
 from likewise.analysis.family_evidence import pairs
-from likewise.errors import InputError, UndefinedError
+from likewise.errors import InputError, UndefinedError, check_seed
 from likewise.matrices.shares import wilson
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
@@ -119,7 +120,7 @@ class Pick:
     held_out: Trial | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        lines = [", ".join(self.members), *(f"- {reason}" for reason in self.reasons)]
+        lines = [visible(line) for line in (", ".join(self.members), *(f"- {reason}" for reason in self.reasons))]
         return "\n".join(lines if self.held_out is None else [*lines, str(self.held_out)])
 
     def record(self) -> dict[str, Any]:
@@ -176,6 +177,7 @@ def pick_diverse(
         raise InputError(f"no rule named {rule!r}. Choose {', '.join(map(repr, _WEIGHTS))}.")
     alike = _positive(matrix)
     check_size(k, len(alike))
+    check_seed(seed)
     draw = np.random.default_rng(seed)
     members = [int(draw.integers(len(alike)))]
     while len(members) < k:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._base.arrays import Array
+from likewise._base.names import visible
 from likewise.analysis.families import Clusters, clusters, family_labels
 from likewise.analysis.matrix_agreement import p_value
 from likewise.analysis.picks import Trial, make_trial, matched
@@ -68,7 +69,8 @@ class TeacherPick:
     held_out: Trial | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        lines = [f"{self.teacher} for {self.student}", *(f"- {reason}" for reason in self.reasons)]
+        sentences = [f"{self.teacher} for {self.student}", *(f"- {reason}" for reason in self.reasons)]
+        lines = [visible(line) for line in sentences]
         return "\n".join(lines if self.held_out is None else [*lines, str(self.held_out)])
 
     def record(self) -> dict[str, Any]:

@@ -12,26 +12,28 @@ far answers differ, with labels also by accuracy; layers, the first first, by ho
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likewise._base.files import reading
+from likewise._base.folders import file_of, read_bytes
+from likewise._base.formats.records import check, parse
 from likewise.benchmark.domains import LayerViews
 from likewise.benchmark.groundings import GROUNDINGS, Grounding
 from likewise.benchmark.results.frame import SETTING
 from likewise.benchmark.trials import Evaluator, Trial, select_measures, with_settings
 from likewise.errors import InputError, brief, did_you_mean
 from likewise.views import Activations, Outputs
-from likewise.views.array_files import read_arrays
+from likewise.views.array_files import KINDS, read_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MANIFEST = "manifest.json"
 _FIELDS = ("networks", "labels", "grounding", "domain", "data", "network")
-_NETWORK = ("representation", "group", "outputs", "layers")
+_NETWORK = {"representation": str, "group": str | int, "outputs": str, "layers": list[str]}
 
 
 def from_folder(
@@ -77,8 +79,9 @@ def from_folder(
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     with reading(path, f"{path} is no manifest: {{reason}}. Write it as JSON."):
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    networks = manifest.get("networks") if isinstance(manifest, dict) else None
+        manifest = parse(read_bytes(folder, MANIFEST))
+        check(manifest, {name: str for name in _FIELDS if name != "networks"}, optional=True)
+    networks = manifest.get("networks")
     if not isinstance(networks, dict) or not networks:
         raise InputError(f'{path} names no networks. Give "networks": {{NAME: {{"representation": FILE}}}}.')
     _check_fields(path, "A manifest", manifest, _FIELDS)
@@ -86,7 +89,9 @@ def _manifest(folder: Path) -> dict[str, Any]:
         networks[name] = {"representation": entry} if isinstance(entry, str) else entry
         if not isinstance(networks[name], dict):
             raise InputError(f"{path} says {brief(entry)} of {name!r}. Give the name of a file, or its fields.")
-        _check_fields(path, "A network", networks[name], _NETWORK)
+        _check_fields(path, "A network", networks[name], tuple(_NETWORK))
+        with reading(path, f"{path} is no manifest: of {name!r}, {{reason}}. Give names of files."):
+            check(networks[name], _NETWORK, optional=True)
     return manifest
 
 
@@ -111,7 +116,10 @@ def _possible(manifest: Mapping[str, Any]) -> list[Grounding]:
 
 
 def _array(folder: Path, name: str) -> Any:
-    return next(iter(read_arrays([str(folder / name)]).values()))
+    file, colon, key = name.rpartition(":")
+    if colon and Path(file).suffix in KINDS and not os.path.lexists(folder / name):  # one array of several
+        return next(iter(read_arrays([f"{file_of(folder, file)}:{key}"]).values()))
+    return next(iter(read_arrays([str(file_of(folder, name))]).values()))
 
 
 def _views(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Activations]:

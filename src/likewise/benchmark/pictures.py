@@ -29,17 +29,23 @@ IMAGES, TEXTS = 8, 3  # shown per group
 WIDTH, LINE = 130, 0.19  # characters in a line, and its height in inches
 
 
-def plot_inputs(run: BenchmarkRun | str | os.PathLike[str], path: str | os.PathLike[str] | None = None) -> Figure:
+def plot_inputs(
+    run: BenchmarkRun | str | os.PathLike[str],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    data: str | None = None,
+) -> Figure:
     """Draw the first training inputs of every group of a run, with their labels, one row per group.
 
     Args:
         run: A run of images or texts, or its folder.
         path: Where the figure is saved, if given.
+        data: The address of its data, where it is not built in and the run is given by its folder.
 
     Raises:
         InputError: The run has no groups of networks, or its inputs have no picture.
     """
-    run = run if isinstance(run, BenchmarkRun) else BenchmarkRun.load(os.fspath(run))
+    run = run if isinstance(run, BenchmarkRun) else BenchmarkRun.load(os.fspath(run), data=data)
     plan = run.plan()
     specs = [spec for kind in KINDS for spec in plan.networks.get(kind, ())]
     groups = {spec.group: spec for spec in reversed(specs)}  # the first network of each

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from likewise.benchmark.costs import GPU_TFLOPS, TrainingCost, estimate
 from likewise.benchmark.domains import DOMAINS, Domain, Experiment, NetworkSpec
 from likewise.benchmark.groundings import GROUNDINGS
 from likewise.benchmark.training import Task, read_record
 from likewise.benchmark.trials import check, select_measures, usable
 from likewise.errors import InputError
 from likewise.measures.function import Measure
-from likewise.networks import train
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_TIMED = 3  # batches, or epochs over a graph, by which a training is timed
 _LAYERS = {"layers": 3}  # how many there are shows when networks are looked at
 
 
@@ -68,12 +66,13 @@ class Plan:
             usable(rule, self.measures)
             check(rule, len(specs), self.groups(name), _LAYERS.get(rule.kind))
 
-    def tasks(self, out: Path, threads: int = 1) -> list[Task]:
+    def tasks(self, out: Path, threads: int = 1, device: Any = None) -> list[Task]:
         """Every network once, those that serve most groundings first."""
         tasks: dict[str, Task] = {}
+        options: dict[str, Any] = {"threads": threads, "device": device}
         for grounding, specs in self.networks.items():
             for spec in specs:
-                task = tasks.get(spec.key) or Task(self.domain, self.experiment, spec, out, threads=threads)
+                task = tasks.get(spec.key) or Task(self.domain, self.experiment, spec, out, **options)
                 tasks[spec.key] = replace(task, layered=task.layered or grounding == "layers")
         return list(tasks.values())
 
@@ -112,63 +111,82 @@ class Plan:
 def plan(
     domain: str,
     data: str,
-    network: str,
+    network: str | Sequence[str],
     *,
     groundings: Iterable[str] | str | None = None,
     measures: Any = "resi",
     preset: str | Mapping[str, Any] = "small",
     seed: int = 0,
     out: str | Path | None = None,
+    gpu_tflops: float = GPU_TFLOPS,
 ) -> pd.DataFrame:
-    """Say what a run would train, and how long it would take. Nothing is kept.
+    """Say what a run would train, and what it would cost. Nothing is kept, and no published weights are fetched.
 
     Args:
         domain: "graph", "language", "vision", or one of your own.
         data: An address of that domain, like cora.
-        network: A name of that domain, like gcn, or an address.
+        network: A name of that domain, like gcn, an address, or several of either.
         groundings: Some groundings only; by default all that the domain can make.
         measures: A name, a set like "resi" or "all", a function, or a list of them.
         preset: "paper", "small", or a mapping as for `run`.
         seed: Shifts the seeds of all networks.
-        out: The folder of a run: networks that are done there count as done.
+        out: The folder of a run, whose networks count as done; of several networks the folder that holds their runs,
+            each in a folder of its name.
+        gpu_tflops: Trillions of floating-point operations per second that a GPU sustains: an assumption.
 
     Returns:
-        One row per group of networks. `seconds` are CPU seconds of one training: as measured where networks of the
-        group are in `out`, else from three steps of the first network that is built the same. `left` are those of all
-        trainings that are not done.
+        One row per network and group. `seconds` are CPU seconds of one training: as measured where networks of the
+        group are in `out`, else from a few steps of the first network that is built the same. `left` are those of all
+        trainings that are not done, `gpu_hours` the same on a GPU, by the operations of these steps, and `gigabytes`
+        what the weights of all networks take on disk.
+
+    Raises:
+        InputError: No network is named, or the rate of a GPU is not above 0.
     """
     import pandas as pd
 
-    needed = Plan.make(domain, data, network, groundings, measures, preset, seed)
-    groups: dict[str, list[Task]] = {}
-    for task in needed.tasks(Path("." if out is None else out)):
-        groups.setdefault(task.spec.group, []).append(task)
-    rows, timed = [], dict[str, float]()
-    for group, tasks in groups.items():
-        done = [record["cpu"] for record in (read_record(task.folder) for task in tasks) if record] if out else []
-        built = str((tasks[0].spec.address, tasks[0].spec.options))
-        if not done and built not in timed:
-            timed[built] = estimate(tasks[0])
-        seconds = sum(done) / len(done) if done else timed[built]
-        serves = dict.fromkeys(name for task in tasks for name in needed.groundings_of(task.spec))
-        counts = {"networks": len(tasks), "done": len(done), "seconds": float(f"{seconds:.3g}")}
-        left = float(f"{seconds * (len(tasks) - len(done)):.3g}")
-        rows.append({"group": group, "groundings": ", ".join(serves), **counts, "left": left})
+    names = [network] if isinstance(network, str) else list(network)
+    if not names:
+        raise InputError("a plan needs a network. Name one or more, as in gcn.")
+    if not gpu_tflops > 0:
+        raise InputError(f"gpu_tflops is {gpu_tflops:g}. Give what a GPU sustains, above 0, such as {GPU_TFLOPS:g}.")
+    rows: list[dict[str, Any]] = []
+    attrs: dict[Any, Any] = {"pairs": 0, "measures": 0, "gpu_tflops": gpu_tflops}
+    for name in names:
+        needed = Plan.make(domain, data, name, groundings, measures, preset, seed)
+        folder = None if out is None else run_folder(out, name, len(names))
+        rows += [{"network": name, **row} for row in _group_costs(needed, folder, gpu_tflops)]
+        attrs |= {"pairs": attrs["pairs"] + needed.pairs(), "measures": len(needed.measures)}
     frame = pd.DataFrame(rows)
-    frame.attrs = {"pairs": needed.pairs(), "measures": len(needed.measures)}
+    frame.attrs = attrs
     return frame
 
 
-def estimate(task: Task) -> float:
-    """CPU seconds of a training, from a few steps of it that leave nothing behind."""
-    domain, spec = task.domain, task.spec
-    settings, data = domain.settings(spec), domain.train_data(spec)
-    net = domain.build(spec, data)
-    whole = data.domain == "graph"
-    few = data if whole else data[: _TIMED * settings.batch_size]
-    short = replace(settings, epochs=1, evaluate_every=None, keep_best=False)
-    train(net, few, short, progress=False)  # the first step of a process is slow
-    start = time.process_time()
-    train(net, few, replace(short, epochs=_TIMED if whole else 1), progress=False)
-    once = (time.process_time() - start) / (_TIMED if whole else len(few))
-    return once * settings.epochs * (1 if whole else len(data))
+def run_folder(out: str | Path, network: str, count: int) -> Path:
+    """The folder of a run: `out` itself, or of several networks one in it."""
+    name = "".join(letter if letter.isalnum() else "-" for letter in network)
+    return Path(out) / name if count > 1 else Path(out)
+
+
+def _group_costs(needed: Plan, out: Path | None, gpu_tflops: float) -> Iterator[dict[str, Any]]:
+    """One row per group: its networks, how many are done, and what the others cost."""
+    groups: dict[str, list[Task]] = {}
+    for task in needed.tasks(Path("." if out is None else out)):
+        groups.setdefault(task.spec.group, []).append(task)
+    timed = dict[str, TrainingCost]()
+    for group, tasks in groups.items():
+        done = [record["cpu"] for record in (read_record(task.folder) for task in tasks) if record] if out else []
+        built = str((tasks[0].spec.address, tasks[0].spec.options))
+        cost = timed[built] if built in timed else timed.setdefault(built, estimate(tasks[0]))
+        seconds, left = sum(done) / len(done) if done else cost.seconds, len(tasks) - len(done)
+        serves = dict.fromkeys(name for task in tasks for name in needed.groundings_of(task.spec))
+        yield {
+            **{"group": group, "groundings": ", ".join(serves), "networks": len(tasks), "done": len(done)},
+            **{"seconds": _rounded(seconds), "left": _rounded(seconds * left)},
+            "gpu_hours": _rounded(cost.gpu_hours(gpu_tflops) * left),
+            "gigabytes": _rounded(cost.size * len(tasks) / 1e9),
+        }
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +20,20 @@ import numpy as np
 import torch
 
 from likewise import __version__
-from likewise._base.files import make_folder, reading, write_whole
+from likewise._base.files import reading, write_whole
+from likewise._base.folders import claim, read_bytes
+from likewise._base.formats.records import check, parse
+from likewise._base.names import csv_text
+from likewise._base.progress import warn
 from likewise.benchmark.domains import Domain
 from likewise.benchmark.groundings import GROUNDINGS
 from likewise.benchmark.planning import Plan
 from likewise.benchmark.results.frame import NETWORKS, RESULTS, read_table
-from likewise.benchmark.training import CHECKS, Record, Task, make_all, make_layer_views, make_view
+from likewise.benchmark.training import CHECKS, RECORD, Record, Task, make_all, make_layer_views, make_view
 from likewise.benchmark.trials import Evaluator, Trial, select_measures, with_settings
 from likewise.benchmark.validity import VALID, Behaviour, Validity, judge
-from likewise.errors import InputError
+from likewise.data.address import is_built_in
+from likewise.errors import DamagedStoreWarning, FileError, InputError
 from likewise.views import Activations
 from likewise.work.engines import Local, engine_of
 
@@ -35,6 +41,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RUN = "run.json"
+# what runs of earlier versions hold beside weights and a store
+OLDER = (RUN, RESULTS, NETWORKS, "rows/*.csv", f"networks/*/{RECORD}", "command.txt")
+_SETTINGS = {**dict.fromkeys(("domain", "data", "network", "preset"), str), "seed": int, "sizes": dict[str, Any]}
+_SIZES = {
+    **dict.fromkeys(("seeds", "group", "layered"), int),
+    **dict.fromkeys(("train", "probe"), int | None),
+    **dict.fromkeys(("options", "training"), dict[str, Any]),
+}
+_MOST = 10_000  # networks of one group
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +62,7 @@ class BenchmarkRun:
         results: One row per grounding, metric, form and measure.
         networks: One row per network.
         validity: Of each grounding whether its groups are what they are meant to be, and why not.
+        data: The address of its data as you typed it; None where only the folder says what it is.
     """
 
     out: Path
@@ -54,40 +70,47 @@ class BenchmarkRun:
     results: pd.DataFrame
     networks: pd.DataFrame
     validity: Mapping[str, Validity]
+    data: str | None = None
 
     def __repr__(self) -> str:
         names = " ".join(str(self.settings[name]) for name in ("domain", "data", "network", "preset"))
         return f"BenchmarkRun({names!r}, networks={len(self.networks)}, results={len(self.results)})"
 
     @classmethod
-    def load(cls, out: str | Path) -> BenchmarkRun:
+    def load(cls, out: str | Path, *, data: str | None = None) -> BenchmarkRun:
         """Load a run.
 
         Args:
             out: The folder of the run.
+            data: The address of its data, where they are to be read and are not built in: the folder may have been sent
+                by anybody, and may not choose what is read or fetched.
 
         Raises:
             InputError: The folder holds no run, or a file of it is damaged.
         """
-        path = (folder := Path(out)) / RUN
-        with reading(path, f"{path} is no record of a run: {{reason}}. Name the folder of a run."):
-            record = json.loads(path.read_text(encoding="utf-8"))
-            validity = {name: Validity(**facts) for name, facts in record["validity"].items()}
-            settings = record["settings"]
-        return cls(folder, settings, _table(folder / RESULTS), _table(folder / NETWORKS), validity)
+        record = _record(folder := Path(out), "Name the folder of a run.")
+        validity = {name: Validity(facts["valid"], facts["reason"]) for name, facts in record["validity"].items()}
+        return cls(folder, record["settings"], _table(folder, RESULTS), _table(folder, NETWORKS), validity, data)
 
     def plan(self, groundings: Iterable[str] | None = None) -> Plan:
         """The networks each grounding has.
 
         Args:
             groundings: Some groundings only.
+
+        Raises:
+            InputError: Its data are not built in, and were not named when it was loaded.
         """
-        with reading(self.out / RUN, f"{self.out / RUN} is no record of a run: {{reason}}."):
-            record = json.loads((self.out / RUN).read_text(encoding="utf-8"))
+        record = _record(self.out, "Name the folder of a run.")
         settings = record["settings"]
         preset = {"base": settings["preset"].removesuffix(", changed"), **settings["sizes"]}
         names = [name for name in record["groundings"] if groundings is None or name in groundings]
-        domain, data, network = (settings[name] for name in ("domain", "data", "network"))
+        domain, network, data = settings["domain"], settings["network"], self.data or settings["data"]
+        if self.data is None and not is_built_in(data):
+            raise InputError(
+                f"{self.out} says that it was run on {data!r}, and a folder may not choose what is read or fetched. "
+                f"Where you trust it, name the data: --data {data}, in Python data={data!r}."
+            )
         return Plan.make(domain, data, network, names, "cka", preset, settings["seed"])
 
     def trials(self, groundings: Iterable[str] | None = None) -> list[Trial]:
@@ -111,6 +134,7 @@ def run(
     preset: str | Mapping[str, Any] = "small",
     seed: int = 0,
     engine: Any = None,
+    device: Any = None,
     progress: bool = True,
 ) -> BenchmarkRun:
     """Evaluate measures on networks whose similarity is known: which of them may be trusted?
@@ -119,14 +143,16 @@ def run(
         domain: "graph", "language", "vision", or one of your own.
         data: An address of that domain, like cora.
         network: A name of that domain, like gcn, or an address.
-        out: The folder of the run; rerun with it to resume.
+        out: The folder of the run, a new or an empty one; rerun with it to resume.
         groundings: Some groundings only: accuracy, outputs, labels, shortcut, augmentation, layers, family; by default
             all that the domain can make.
         measures: A name, a set like "resi" or "all", a function, or a list of them.
-        preset: "paper", "small", or a mapping: {"base": "small", "seeds": 4, "training": {"epochs": 3}}.
+        preset: "paper", "small", with changes as in "small,seeds=4,epochs=3", or a mapping: {"base": "small",
+            "seeds": 4, "training": {"epochs": 3}}.
         seed: Shifts the seeds of all networks: another seed is another repetition.
         engine: Where networks are trained and compared: None for one after another in this process, "processes" for
             one per core, Dask, Ray or an executor.
+        device: Where networks are trained and shown inputs, by default the accelerator if there is one.
         progress: Whether progress is shown.
 
     Returns:
@@ -141,22 +167,22 @@ def run(
     folder = Path(out)
     plan = Plan.make(domain, data, network, groundings, measures, preset, seed)
     plan.check()
-    make_folder(folder)
+    claim(folder, older=OLDER)
     _check_folder(folder, plan.settings())
     _write_run(folder, plan, {})
     engine = engine_of(engine)
-    tasks = plan.tasks(folder, 1 if not isinstance(engine, Local) else torch.get_num_threads())
+    tasks = plan.tasks(folder, 1 if not isinstance(engine, Local) else torch.get_num_threads(), device)
     records = make_all(tasks, engine, progress)
     validity = _validity(plan, records)
-    write_whole(folder / NETWORKS, _networks(plan, tasks, records).to_csv(index=False).encode())
+    write_whole(folder / NETWORKS, csv_text(_networks(plan, tasks, records), index=False).encode())
     _write_run(folder, plan, validity)
     done: dict[str, pd.DataFrame] = {}
     evaluator = Evaluator(plan.measures, folder / "store", engine, folder / "rows", progress)
     for grounding, rows in evaluator.evaluate_each(_trials(plan, tasks, validity)):
         done[grounding] = rows
         ordered = pd.concat([done[name] for name in plan.networks if name in done], ignore_index=True)
-        write_whole(folder / RESULTS, with_settings(ordered, plan.settings()).to_csv(index=False).encode())
-    return BenchmarkRun.load(folder)
+        write_whole(folder / RESULTS, csv_text(with_settings(ordered, plan.settings()), index=False).encode())
+    return BenchmarkRun.load(folder, data=data)
 
 
 def across(
@@ -164,6 +190,7 @@ def across(
     measures: Any = "resi",
     *,
     store: str | Path | None = None,
+    data: str | None = None,
     progress: bool = True,
 ) -> pd.DataFrame:
     """Do measures tell the architectures of several runs apart? Nothing is trained for it.
@@ -175,6 +202,7 @@ def across(
         runs: Two or more runs, or their folders, that differ in their network alone.
         measures: A name, a set like "resi" or "all", a function, or a list of them.
         store: A folder where scores are kept.
+        data: The address of their data, where it is not built in and runs are given by their folders.
         progress: Whether progress is shown.
 
     Returns:
@@ -183,7 +211,7 @@ def across(
     Raises:
         InputError: There is one run, they differ in more than their network, or one has no standard networks.
     """
-    loaded = [run if isinstance(run, BenchmarkRun) else BenchmarkRun.load(run) for run in runs]
+    loaded = [run if isinstance(run, BenchmarkRun) else BenchmarkRun.load(run, data=data) for run in runs]
     if len(loaded) < 2:
         raise InputError(f"families of architectures need two runs or more, and there are {len(loaded)}. Give more.")
     first = loaded[0]
@@ -211,11 +239,13 @@ def across(
 
 def _check_folder(out: Path, settings: Mapping[str, Any]) -> None:
     """Refuse a folder that holds another run."""
-    path = out / RUN
-    if not path.exists():
+    if not os.path.lexists(out / RUN):
         return
-    with reading(path, f"{path} is no record of a run: {{reason}}. Name another folder."):
-        there = json.loads(path.read_text(encoding="utf-8"))["settings"]
+    try:
+        there = _record(out, "Name another folder.")["settings"]
+    except FileError:  # networks and rows are named by their settings, so nothing else depends on it
+        warn(f"{out / RUN} does not match its checksum; it is written anew.", DamagedStoreWarning)
+        return
     for name in settings:
         if there.get(name) != settings[name]:
             raise InputError(
@@ -281,5 +311,22 @@ def _write_run(folder: Path, plan: Plan, validity: Mapping[str, Validity]) -> No
     write_whole(folder / RUN, json.dumps(record, indent=1).encode())
 
 
-def _table(path: Path) -> pd.DataFrame:
-    return read_table(path, f"{path} is no table: {{reason}}. Run the benchmark again with this folder.")
+def _record(folder: Path, remedy: str) -> dict[str, Any]:
+    """What `_write_run` wrote, of the types it has."""
+    path = folder / RUN
+    with reading(path, f"{path} is no record of a run: {{reason}}. {remedy}"):
+        record = parse(read_bytes(folder, RUN, required=True))
+        check(record, {"settings": dict[str, Any], "groundings": list[str], "validity": dict[str, dict[str, Any]]})
+        for judged in record["validity"].values():
+            check(judged, {"valid": bool | None, "reason": str})
+        check(record["settings"], _SETTINGS)
+        sizes = record["settings"]["sizes"]
+        check(sizes, _SIZES)
+        if max(sizes["seeds"], sizes["group"], sizes["layered"]) > _MOST:
+            raise ValueError(f"it is of more than {_MOST:,} networks")
+    return record
+
+
+def _table(folder: Path, name: str) -> pd.DataFrame:
+    refusal = f"{folder / name} is no table: {{reason}}. Run the benchmark again with this folder."
+    return read_table(folder, name, refusal)

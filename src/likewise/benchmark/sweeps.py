@@ -73,19 +73,26 @@ def _name(measure: Measure) -> str:
     return f"{measure.name}[{options}]" if options else measure.name
 
 
-def sweep(run_folder: str | os.PathLike[str], specs: str | Iterable[str], *, progress: bool = True) -> Results:
+def sweep(
+    run_folder: str | os.PathLike[str],
+    specs: str | Iterable[str],
+    *,
+    data: str | None = None,
+    progress: bool = True,
+) -> Results:
     """Evaluate measures with varied options on the networks of a run; nothing is trained.
 
     Args:
         run_folder: The folder of a run, whose views and scores are used and added to.
         specs: One or more like 'jaccard[k=5,10,20]'.
+        data: The address of its data, where it is not built in.
         progress: Whether progress is shown.
 
     Raises:
         InputError: A text cannot be read, or the folder holds no run.
     """
     folder = Path(run_folder)
-    run = BenchmarkRun.load(folder)
+    run = BenchmarkRun.load(folder, data=data)
     trials = run.trials()
 
     def evaluate(measures: Sequence[Measure]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ on threads of one process they would share one stream of random numbers, so ther
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -19,19 +20,23 @@ import torch
 from torch import nn
 
 from likewise._base.files import reading, write_whole
-from likewise._base.progress import Progress
+from likewise._base.folders import file_of, read_bytes, remove
+from likewise._base.formats.records import check, parse
+from likewise._base.progress import Progress, warn
 from likewise.benchmark.domains import Domain, Experiment, LayerViews, NetworkSpec
 from likewise.data import Data
-from likewise.errors import WorkerError
+from likewise.errors import DamagedStoreWarning, FileError, WorkerError
 from likewise.networks import evaluate, train
 from likewise.networks import network as load_network
-from likewise.networks.training.checkpoints import CHECKPOINT
+from likewise.networks.building import on_device
+from likewise.networks.training.checkpoints import CHECKPOINT, EARLIER, WEIGHTS
 from likewise.views import Activations
 from likewise.work.engines import Engine, Local
 from likewise.work.engines.base import WorkerDied
 
 RECORD = "network.json"
 CHECKS = ("fit", "shortcut", "augmented")
+_NUMBERS = ("accuracy", "cpu", "chance", "fit_chance")
 Record = dict[str, Any]
 
 
@@ -45,6 +50,7 @@ class Task:
     out: Path
     layered: bool = False
     threads: int = 1
+    device: Any = None  # by default the accelerator, if there is one
 
     @property
     def folder(self) -> Path:
@@ -58,15 +64,19 @@ class Task:
 
 
 def read_record(folder: Path) -> Record | None:
-    """What is known of a network that was made; None before that."""
+    """What is known of a network that was made; None before that, and where its record is damaged."""
     path = folder / RECORD
-    if not path.exists():
+    if not os.path.lexists(path):
         return None
-    with reading(path, f"{path} is damaged: {{reason}}. Remove it, and the network is made again."):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(record["accuracy"], float):
-            raise ValueError("it has no accuracy")
-        return dict(record)
+    try:
+        with reading(path, "", FileError):
+            record = parse(read_bytes(folder, RECORD, required=True))
+            check(record, {"name": str, "key": str, **dict.fromkeys(_NUMBERS, float)})
+            check(record, dict.fromkeys(CHECKS, float), optional=True)
+            return record
+    except FileError:
+        warn(f"{path} does not match its checksum; the network is made anew.", DamagedStoreWarning)
+        return None
 
 
 def make(task: Task) -> Record:
@@ -78,7 +88,7 @@ def make(task: Task) -> Record:
     with _threads(task.threads):
         cpu, wall = time.process_time(), time.perf_counter()
         data = domain.train_data(spec)
-        net = domain.build(spec, data)
+        net = on_device(domain.build(spec, data), task.device)
         validation = domain.validation_data(spec)
         train(net, data, domain.settings(spec), out=task.folder, validation=validation, progress=False)
         spent = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
@@ -90,7 +100,8 @@ def make(task: Task) -> Record:
         record |= {"chance": _chance(probe), "fit_chance": _chance(data)}
         record |= {name: evaluate(net, data)[1] for name, data in domain.checks(spec, task.experiment).items()}
     write_whole(task.folder / RECORD, json.dumps(record, indent=1).encode())
-    (task.folder / CHECKPOINT).unlink(missing_ok=True)  # three times the weights, and no longer needed
+    for name in (CHECKPOINT, EARLIER):
+        remove(task.folder / name)  # three times the weights, and no longer needed
     return record
 
 
@@ -111,7 +122,10 @@ def make_layer_views(task: Task, net: nn.Module | None = None) -> LayerViews:
 
 
 def _network_and_probe(task: Task, net: nn.Module | None) -> tuple[nn.Module, Data]:
-    return net or load_network(str(task.folder)), task.domain.probe(task.spec, task.experiment)
+    if net is None:
+        file_of(task.out, f"networks/{task.spec.folder}/{WEIGHTS}")  # which may be a stranger's
+        net = on_device(load_network(str(task.folder)), task.device)
+    return net, task.domain.probe(task.spec, task.experiment)
 
 
 def make_all(tasks: Sequence[Task], engine: Engine, progress: bool) -> dict[str, Record]:

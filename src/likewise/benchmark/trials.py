@@ -8,6 +8,7 @@ and the rows of a trial in a file of their own as soon as they exist.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,8 @@ from likewise._base.arrays import Array
 from likewise._base.files import write_whole
 from likewise._base.hashing import digest
 from likewise._base.machine import single_threaded
+from likewise._base.names import csv_text
+from likewise._base.progress import warn
 from likewise.benchmark.domains import LayerViews
 from likewise.benchmark.evaluation import Evidence
 from likewise.benchmark.groundings import GROUNDINGS, Grounding
@@ -29,7 +32,7 @@ from likewise.benchmark.validity import VALID, Validity
 from likewise.comparison.compare import compare
 from likewise.comparison.pairs import outcome
 from likewise.comparison.schedule import measure_key
-from likewise.errors import InputError
+from likewise.errors import DamagedStoreWarning, InputError
 from likewise.matrices.similarity import Comparison
 from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
@@ -162,16 +165,14 @@ class Evaluator:
             for trial in batch:
                 measures = usable(trial.rule, self.measures)
                 path = None if self.rows is None else self.rows / f"{trial.grounding}-{trial.key(measures)[:16]}.csv"
-                if path is None or not path.exists():
+                rows = None if path is None else _stored_rows(path)
+                if rows is None:
                     if comparison is None and not trial.layers:
                         comparison = self._compare_all(batch)
                     rows = self._rows(trial, measures, comparison)
                     if path is not None:
-                        write_whole(path, rows.to_csv(index=False).encode())
-                if path is not None:  # as a later run will read them
-                    rows = read_table(
-                        path, f"{path} is no table of results: {{reason}}. Remove it, and it is made again."
-                    )
+                        write_whole(path, csv_text(rows, index=False).encode())
+                        rows = _read_rows(path)  # as a later run will read them
                 yield trial.grounding, rows.assign(valid=trial.validity.valid)
 
     def _compare_all(self, trials: Sequence[Trial]) -> Comparison:
@@ -218,6 +219,21 @@ class Evaluator:
             for number in numbers:
                 values[number][both] = between[measures[number].key].reordered(mapped).values
         return values
+
+
+def _read_rows(path: Path) -> pd.DataFrame:
+    return read_table(path.parent, path.name, f"{path} is no table of results: {{reason}}.")
+
+
+def _stored_rows(path: Path) -> pd.DataFrame | None:
+    """The rows that an earlier run kept; None where there are none, or where they are damaged."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        return _read_rows(path)
+    except InputError:
+        warn(f"{path} does not match its checksum; its results are computed anew.", DamagedStoreWarning)
+        return None
 
 
 def _share_networks(trials: Sequence[Trial]) -> list[list[Trial]]:

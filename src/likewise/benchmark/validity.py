@@ -13,6 +13,8 @@ from itertools import combinations
 
 import numpy as np
 
+from likewise.errors import quoted_list
+
 SEPARATE = 0.9  # the least share of pairs of networks, one of each group, in one order
 BETTER = 1.1  # times chance, from which on something was learned
 
@@ -48,7 +50,8 @@ def judge(kind: str, networks: Sequence[Behaviour]) -> Validity:
         return _trained(networks, spread=kind == "predictions")
     idle = [net for net in networks if kind == "labels" and net.checks.get("fit", np.nan) <= BETTER * net.fit_chance]
     if idle:
-        return Validity(False, f"{len(idle)} networks of {idle[0].group!r} did not learn their labels")
+        names = quoted_list(list(dict.fromkeys(net.group for net in idle)))
+        return Validity(False, f"{len(idle)} networks of {names} did not learn their labels")
     looks = {
         "labels": ("accuracy", "fit"),
         "shortcut": ("accuracy", "shortcut"),

@@ -1,7 +1,7 @@
 """Class similarity: what a network finds alike, from its weights, its mistakes and its features.
 
-What draws or trains is imported on first use; the numbers need neither. The room imports `_base`, `wordnet`, `data`,
-`networks`, `views`, `matrices`, `measures`, `comparison` and `attacks`.
+What draws or trains is imported on first use; the numbers need neither. The room imports `_base`, `work`, `wordnet`,
+`data`, `networks`, `views`, `matrices`, `measures`, `comparison` and `attacks`.
 """
 
 from typing import TYPE_CHECKING

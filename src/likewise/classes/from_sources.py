@@ -30,7 +30,7 @@ from likewise.classes.network_sources import (
 )
 from likewise.classes.similarity import ClassSimilarity, named, numbered
 from likewise.errors import InputError, quoted_list
-from likewise.views.activations import Activations
+from likewise.views.activations import Activations, accuracies
 from likewise.views.show import Show, ShowOptions
 from likewise.wordnet import ClassNames
 
@@ -165,6 +165,7 @@ def from_features(
         features, labels = view.values, labelled.labels
         classes, wnids = classes or named(labelled.classes, len(labelled.classes)), wnids or labelled.wnids
         about = {"network": view.name, "layer": view.about.get("embedding") or view.about["layer"]}
+        about |= {"accuracy": right[view.name]} if (right := accuracies({view.name: view})) else {}
     elif labels is None and isinstance(features, Activations) and features.outputs is not None:
         labels = features.outputs.labels
         classes, wnids = class_names(features, features.outputs.logits.shape[1], classes, wnids)

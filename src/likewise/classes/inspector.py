@@ -9,7 +9,7 @@ without a gap, and an epoch that is trained again replaces itself.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -26,13 +26,15 @@ from likewise.classes.similarity import ClassSimilarity, named
 from likewise.data import Data, dataset
 from likewise.errors import InputError, quoted_list
 from likewise.networks import network, unwrapped
+from likewise.networks.building import on_device
 from likewise.networks.class_names import class_names, relabel
+from likewise.networks.forward import device_of, transform_for
 from likewise.networks.forward import logits as answer
-from likewise.networks.forward import transform_for
 from likewise.networks.training.checkpoints import addresses_by_epoch
 from likewise.networks.unknown_normalisation import check_normalisation
-from likewise.views.show import Show, ShowOptions
+from likewise.views.show import Show, ShowOptions, options_for_worker
 from likewise.wordnet import ClassNames, match, recognised
+from likewise.work.tasks import Call, check_plain, run_calls
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,6 +109,11 @@ class Inspector:
     def next_epoch(self) -> int:
         """The number of the epoch that is reported next."""
         return max(self.records.reports, default=0) + 1
+
+    @property
+    def damaged_epochs(self) -> Collection[int]:
+        """Epochs whose files in the folder are damaged; they count as not reported."""
+        return self.records.damaged
 
     def due(self, epoch: int | None = None) -> bool:
         """Whether an epoch is to be reported, by `every_n_epochs`.
@@ -400,14 +407,22 @@ def inspect(
         reference: What the network is compared with (see `Inspector`).
         out: A folder in which every epoch is written; epochs that are there are not inspected again.
         adversarial_every: Attack the test batches of every so many epochs too.
-        **show: How networks are shown the data: `head`, `mean`, `std`, `batch_size`, `device` and `progress` of
-            `likewise.Show`.
+        **show: How networks are shown the data: `head`, `mean`, `std`, `transform`, `batch_size`, `device` and
+            `progress` of `likewise.Show`.
 
     Raises:
         InputError: The folder keeps no epochs, or the data have no labels.
         MissingDataError: There is no such folder or file.
     """
-    options = Show.only("inspect", show, without=("layers", "reduce", "transform", "dtype", "store"))
+    options = Show.only("inspect", show, without=("layers", "reduce", "dtype", "store"), long=True)
+    if options.engine is not None:
+        check_plain("inspect", run=run, data=data, train=train, reference=reference)
+        if out is None:
+            raise InputError("the workers of an engine leave epochs in a folder. Pass out=, one that all of them see.")
+        keywords = {"train": train, "reference": reference, "adversarial_every": adversarial_every}
+        repeated = {name: value for name, value in options_for_worker(show).items() if name != "store"}
+        task = Call("the inspection", _inspect_there, (run, data, Path(out).absolute()), keywords | repeated)
+        run_calls([task], options.with_engine().engine, "inspecting", progress=options.progress)
     head, device = one_head("inspect", options), options.device
     test = dataset(data) if isinstance(data, str) else data
     seen = dataset(train, split="train") if isinstance(train, str) else train
@@ -415,7 +430,7 @@ def inspect(
     for labelled in splits.values():
         labelled.need_labels("inspect a training")
     addresses = addresses_by_epoch(run)
-    addresses = {epoch: options.for_network(address)[0] for epoch, address in addresses.items()}
+    addresses = {epoch: options.for_attack(address) for epoch, address in addresses.items()}
     splits = _relabel(next(iter(addresses.values())), splits, device)
     inspector = Inspector(splits["test"], reference=reference, head=head, out=out, adversarial_every=adversarial_every)
     missing = {n: address for n, address in addresses.items() if n not in inspector.records.reports}
@@ -425,15 +440,15 @@ def inspect(
         for split, labelled in splits.items():
             with torch.inference_mode():
                 inputs_for = transform_for(net, labelled, repr(type(unwrapped(net)).__name__))
-                for inputs, labels in inputs_for.batches(options.batch_size or BATCH, device=device):
+                for inputs, labels in inputs_for.batches(options.batch_size or BATCH, device=device_of(net)):
                     inspector.watch(net, split, inputs, answer(net, inputs), labels)
         inspector(net, {"epoch": number})
+    inspector.records.write_curves()  # an earlier run may have ended between its last epoch and them
     return inspector
 
 
 def _network(address: str, data: Data, device: Any) -> torch.nn.Module:
-    net = network(address, data=data)
-    return net.to(device) if device is not None else net
+    return on_device(network(address, data=data), device)
 
 
 def _relabel(address: str, splits: dict[str, Data], device: Any) -> dict[str, Data]:
@@ -442,6 +457,11 @@ def _relabel(address: str, splits: dict[str, Data], device: Any) -> dict[str, Da
     net = _network(address, test, device)
     check_normalisation(net, test, repr(address))
     with torch.inference_mode():
-        inputs, _ = next(transform_for(net, test[:2], repr(address)).batches(2, device=device))
+        inputs, _ = next(transform_for(net, test[:2], repr(address)).batches(2, device=device_of(net)))
         count = answer(net, inputs).shape[1]
     return {split: relabel(data, net, count, address) for split, data in splits.items()}
+
+
+def _inspect_there(run: Any, data: str, out: Path, **options: Any) -> None:
+    """The task of a worker: every epoch, into the folder, where they are then found."""
+    inspect(run, data, out=out, **options)

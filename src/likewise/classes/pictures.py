@@ -20,6 +20,7 @@ import numpy as np
 
 from likewise._base.arrays import check_labels
 from likewise._base.files import write_whole
+from likewise._base.names import visible, visible_all
 from likewise.classes.confusion import Templates, ranks
 from likewise.classes.epoch_report import panels
 from likewise.classes.similarity import ClassSimilarity, named, numbered
@@ -276,7 +277,7 @@ def _page(inspector: Inspector, numbers: Sequence[int], title: str, seconds: flo
     }
     page = files("likewise.classes").joinpath("film.html").read_text(encoding="utf-8")
     # no sign that could open or close an element or a comment is left inside the script
-    data = json.dumps(content, ensure_ascii=False).replace("<", "\\u003c")
+    data = json.dumps(visible_all(content), ensure_ascii=False).replace("<", "\\u003c")
     return page.replace("/*DATA*/null", data).encode()
 
 
@@ -325,7 +326,7 @@ def _gif(inspector: Inspector, numbers: Sequence[int], title: str, seconds: floa
     for number, frame in zip(numbers, frames, strict=True):
         titled = {f"{TITLES[kind]}, epoch {number}": matrix for kind, matrix in frame.items()}
         figure = matrices(titled, order=names)
-        figure.suptitle(title, fontsize=10)
+        figure.suptitle(visible(title), fontsize=10, parse_math=False)
         for axis, kind in zip(figure.axes, frame, strict=False):  # the scales come after
             axis.images[0].set_clim(*limits[kind])
         figure.set_dpi(80)

@@ -5,7 +5,6 @@ The number of an epoch is its file's name, so an epoch that is trained again rep
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,14 @@ import numpy as np
 from torch import distributed
 
 from likewise._base import sealed
-from likewise._base.files import make_folder, reading, write_whole
+from likewise._base.files import is_folder, reading, write_whole
+from likewise._base.folders import claim, file_of, remove
+from likewise._base.formats.records import check, parse
+from likewise._base.names import csv_text
+from likewise._base.progress import warn
 from likewise.classes.batches import in_parallel
 from likewise.classes.similarity import ClassSimilarity
-from likewise.errors import InputError, StoreError
+from likewise.errors import DamagedStoreWarning, InputError, StoreError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,20 +45,29 @@ class Records:
     def __init__(self, folder: Path | None, classes: tuple[str, ...]) -> None:
         self.folder, self.classes = folder, classes
         self.reports: dict[int, dict[str, float]] = {}
+        self.damaged: set[int] = set()
         self._held: dict[int, Epoch] = {}
         if folder is None:
             return
-        make_folder(folder)
-        for path in sorted(folder.glob("[0-9]*.safetensors")):
-            if not path.stem.isdecimal():
-                continue  # somebody else's file
-            facts = _facts(path)
+        epochs = sorted(folder.glob("[0-9]*.safetensors")) if is_folder(folder) else []
+        files = [path for path in epochs if path.stem.isdecimal()]
+        if not files:
+            self._claim()
+        for path in files:
+            if (facts := _facts_or_warning(path)) is None:
+                self.damaged.add(int(path.stem))
+                continue
             if tuple(facts["classes"]) != classes:
                 raise InputError(
                     f"{folder} holds an inspection of other classes ({len(facts['classes'])}, first "
                     f"{facts['classes'][0]!r}). Give another folder."
                 )
             self.reports[facts["epoch"]] = facts["report"]
+
+    def _claim(self) -> None:
+        """Make the folder ours, if it is to be written to: reading an inspection writes nothing."""
+        if self.folder is not None:
+            claim(self.folder, older=[CURVES, "curves.png", "film.html", "command.txt"])
 
     def keep(self, epoch: Epoch, reference: ClassSimilarity | None) -> None:
         """Store an epoch, in place of an earlier one of the same number."""
@@ -65,16 +77,16 @@ class Records:
         if self.folder is None:
             self._held[epoch.number] = epoch
             return
+        self._claim()
         if reference is not None and not (self.folder / REFERENCE).exists():
             reference.save(self.folder / REFERENCE)
         _write(self._path(epoch.number), epoch, self.classes)
-        self._write_curves()
+        self.write_curves()
 
-    def _write_curves(self) -> None:
+    def write_curves(self) -> None:
+        """Write one row per epoch, where there is a folder."""
         if self.folder is not None:
-            text = io.StringIO()
-            self.frame().to_csv(text)
-            write_whole(self.folder / CURVES, text.getvalue().encode())
+            write_whole(self.folder / CURVES, csv_text(self.frame()).encode())
 
     def _path(self, number: int) -> Path:
         assert self.folder is not None
@@ -102,10 +114,10 @@ class Records:
         for number in set(self.reports) - set(reports):
             self._held.pop(number, None)
             if self.folder is not None and _first_process():
-                self._path(number).unlink(missing_ok=True)
+                remove(self._path(number))
         self.reports = reports
         if _first_process():
-            self._write_curves()
+            self.write_curves()
 
 
 def _write(path: Path, epoch: Epoch, classes: tuple[str, ...]) -> None:
@@ -120,28 +132,47 @@ def _write(path: Path, epoch: Epoch, classes: tuple[str, ...]) -> None:
     sealed.write(path, arrays, {"inspection": json.dumps(facts)})
 
 
-_DAMAGED = "{path} is no epoch of an inspection, or it is damaged. Remove it, or give another folder."
+_FACTS = {
+    "epoch": int,
+    "classes": list[str],
+    "report": dict[str, float | None],
+    "matrices": dict[str, dict[str, Any]],
+}
+_DAMAGED = "{path} is no epoch of an inspection, or it is damaged. Run likewise inspect again with its folder."
+
+
+def _facts_or_warning(path: Path) -> dict[str, Any] | None:
+    """What an epoch's file says of itself; None where it is damaged, so that the epoch counts as missing."""
+    try:
+        return _facts(path)
+    except StoreError:
+        if not path.exists():  # another process dropped it meanwhile
+            return None
+        warn(f"{path} is no epoch of an inspection, or it is damaged; it is left out.", DamagedStoreWarning)
+        return None
 
 
 def _facts(path: Path) -> dict[str, Any]:
     """What an epoch's file says of itself: its number, its classes, its report."""
     with reading(path, _DAMAGED.format(path=path), StoreError):
-        facts: dict[str, Any] = json.loads(sealed.verify(path)["inspection"])
-        classes = facts["classes"]
-        report = {k: np.nan if v is None else float(v) for k, v in facts["report"].items()}
-        if not classes or not all(isinstance(name, str) for name in classes):
-            raise ValueError("its classes have no names")
-        return facts | {"epoch": int(facts["epoch"]), "report": report}
+        facts = parse(sealed.verify(file_of(path.parent, path.name))["inspection"])
+        check(facts, _FACTS)
+        if not facts["classes"] or facts["epoch"] != int(path.stem):
+            raise ValueError("it is of no classes, or of another epoch than its name says")
+        return facts | {"report": {k: np.nan if v is None else float(v) for k, v in facts["report"].items()}}
 
 
 def _read(path: Path) -> Epoch:
-    from safetensors.numpy import load_file
-
     facts = _facts(path)
     with reading(path, _DAMAGED.format(path=path), StoreError):
-        arrays = load_file(path)
+        arrays = {name: tensor.numpy() for name, tensor in sealed.read(path, required=False)[0].items()}
+        for about in facts["matrices"].values():
+            check(about, {"classes": list[str], "kind": str, "about": dict[str, Any]})
         matrices = {k: ClassSimilarity(arrays[f"matrix {k}"], **about) for k, about in facts["matrices"].items()}
         tables = {k[6:]: v for k, v in arrays.items() if k.startswith("table ")}
+        side = len(facts["classes"])
+        if any(array.shape != (side, side) for array in arrays.values()):
+            raise ValueError("its arrays are of other classes")
         return Epoch(facts["epoch"], facts["report"], matrices, tables)
 
 

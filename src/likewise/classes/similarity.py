@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise import wordnet
+from likewise._base.files import check_name
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
 from likewise.matrices.heatmap import Heatmap, heatmaps
 from likewise.matrices.labelled import Labelled, distances, leaf_order, position
@@ -240,6 +241,8 @@ def named(classes: Sequence[str] | None, count: int) -> tuple[str, ...]:
     if len(classes) != count:
         raise InputError(f"{count} classes need {count} names, got {len(classes)}.")
     names = tuple(map(str, classes))
+    for name in names:
+        check_name(name)
     if len(set(names)) == count:
         return names
     seen: Counter[str] = Counter()

@@ -4,7 +4,7 @@ A file that has no underscore before its name is a command, its function has the
 entry point of the group `likewise.commands`. Results go to stdout, progress to stderr; an error of ours is one line on
 stderr and exit code 1, a warning is one line too, and `--debug` shows where they arose. Imports are inside
 functions, so that `--help` and lists of names are printed without torch. The room imports
-`_base`, `wordnet`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`, `classes`, `transfer`,
+`_base`, `work`, `wordnet`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`, `classes`, `transfer`,
 `zeroshot`, `analysis`, `benchmark`, `difference` and `report`.
 """
 
@@ -22,9 +22,8 @@ GROUP = "likewise.commands"
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command, turning our own errors into one line."""
-    import typer
-
-    from likewise.cli._words import check, record, spread
+    from likewise.cli._print import echo
+    from likewise.cli._words import check, spread
     from likewise.errors import LikewiseError
 
     typed = list(sys.argv[1:] if arguments is None else arguments)
@@ -37,21 +36,35 @@ def main(arguments: list[str] | None = None) -> None:
         check(words)
         _app(words)(words, prog_name="likewise")
     except SystemExit as end:
-        if not end.code:
-            record(words)
+        if not end.code and "--help" not in words:
+            _record(words)
         raise
     except LikewiseError as error:
         if debug:
             raise
-        typer.echo(f"likewise: {error}", err=True)
+        echo(f"likewise: {error}", err=True)
         sys.exit(1)
     finally:
         warnings.formatwarning = before
 
 
+def _record(words: list[str]) -> None:
+    """Write the command beside its results, which are there whether or not that succeeds."""
+    from likewise.cli._print import echo
+    from likewise.cli._words import record
+    from likewise.errors import LikewiseError
+
+    try:
+        record(words)
+    except (LikewiseError, OSError) as error:
+        echo(f"likewise: the results are written, the command beside them is not: {error}", err=True)
+
+
 def _one_line(message: Warning | str, *_: Any, **__: Any) -> str:
     """A warning as errors are shown: where in the code it arose is for `--debug`."""
-    return f"likewise: {message}\n"
+    from likewise._base.names import visible
+
+    return f"likewise: {visible(str(message), lines=True)}\n"
 
 
 def commands() -> dict[str, EntryPoint]:
@@ -111,10 +124,12 @@ def _add(app: Any, points: dict[str, EntryPoint], words: list[str]) -> None:
     """Give a command line the command that the words name, or all of them for `--help`."""
     import typer
 
+    from likewise.cli._print import one_format
+
     for name in words[:1] if words and words[0] in points else points:
         loaded = points[name].load()
         if not isinstance(loaded, ModuleType):
-            app.command(name)(loaded)
+            app.command(name)(one_format(loaded))
             continue
         group = typer.Typer(help=str(loaded.__doc__).split("\n")[0], no_args_is_help=True, rich_markup_mode=None)
         group.callback()(lambda: None)  # with one command it is a group too

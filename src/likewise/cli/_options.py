@@ -9,19 +9,24 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from likewise.errors import InputError
-from likewise.views.show import Show
+from likewise.errors import LARGEST_SEED, InputError
+from likewise.views.show import ENGINE, Show
 
-LEFT_OUT = ("progress",)  # what a command always shows
+LEFT_OUT = ("progress", "engine_options")  # what a command always shows, and what has no words
 ONE_LAYER = "The layer to look at; NETWORK:LAYER for one network. May be repeated."
 ROWS = "How maps and tokens become rows; by default flatten, mean for text."
-FOR_LAYERS = ("layers", "head", "reduce", "dtype", "transform")  # of no use where networks are attacked as a whole
+FOR_LAYERS = ("layers", "head", "reduce", "dtype")  # of no use where networks are attacked as a whole
 
 
-def option(name: str, kind: Any, default: Any, help: str) -> inspect.Parameter:
+def option(name: str, kind: Any, default: Any, help: str, least: float | None = None) -> inspect.Parameter:
     """One option of a command."""
-    annotation = Annotated[kind, Option(help=help)]
+    annotation = Annotated[kind, Option(help=help, min=least)]
     return inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+
+
+def seed_option(help: str) -> Any:
+    """An option that draws, in the range that every generator takes."""
+    return Option(help=help, min=0, max=LARGEST_SEED, metavar="INTEGER")
 
 
 def spell_out(command: Callable[..., None], options: Iterable[inspect.Parameter]) -> None:
@@ -34,16 +39,26 @@ def spell_out(command: Callable[..., None], options: Iterable[inspect.Parameter]
 
 
 def show_options(
-    *, without: Collection[str] = (), **helps: str
+    *, without: Collection[str] = (), long: bool = False, **helps: str
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of `Show` for its `**show`, `without` some, with other `helps` for some."""
+    """Give a command the options of `Show` for its `**show`, `without` some, with other `helps` for some.
+
+    A `long` job has --engine and --workers.
+    """
+    without = {*without, *(() if long else ENGINE)}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         entries = [field for field in fields(Show) if field.name not in {*without, *LEFT_OUT}]
         spell_out(
             command,
             [
-                option(field.name, field.metadata["option"], None, helps.get(field.name, field.metadata["help"]))
+                option(
+                    field.name,
+                    field.metadata["option"],
+                    None,
+                    helps.get(field.name, field.metadata["help"]),
+                    field.metadata["least"],
+                )
                 for field in entries
             ],
         )

@@ -94,24 +94,47 @@ def views(files: list[str], data: str | None, memory: str | None) -> dict[str, A
     return read_arrays(files, memory=None if memory is None else parse_memory(memory))
 
 
+def claim_out(out: Path | None, *older: str) -> Path | None:
+    """Make the folder of --out ours before anything is computed, and return its store; `older` is as in `claim`."""
+    from likewise._base.folders import claim
+
+    if out is None:
+        return None
+    claim(out, older=(COMMAND, *older))
+    return out / "store"
+
+
 def record(words: list[str]) -> None:
-    """Write a command beside what it made, in the folder of --out, so that a report can say how to repeat it."""
+    """Write a command beside what it made, in the folder of --out, so that a report can say how to repeat it.
+
+    The results are there by then, so whatever goes wrong is said, and no more.
+    """
     import shlex
 
-    from likewise._base.files import write_whole
+    from typer import echo
+
+    from likewise._base.files import is_folder, write_whole
+    from likewise._base.manifest import manifest_of
+    from likewise.errors import LikewiseError
 
     folders = [following for word, following in pairwise(words) if word == "--out"]
     folders += [word.removeprefix("--out=") for word in words if word.startswith("--out=")]
-    if folders and Path(folders[-1]).is_dir():
-        write_whole(Path(folders[-1]) / COMMAND, f"{shlex.join(['likewise', *words])}\n".encode())
+    if not folders or not is_folder(folders[-1]) or manifest_of(file := Path(folders[-1]) / COMMAND) is None:
+        return
+    try:
+        write_whole(file, f"{shlex.join(['likewise', *words])}\n".encode())
+    except LikewiseError as error:
+        echo(f"likewise: {error}", err=True)
 
 
 def groups(within_classes: bool, labels: str | None, data: str | None) -> Any:
     """The classes inputs are shuffled within, if they are."""
+    from likewise.cli._print import refuse_unused
     from likewise.errors import InputError
     from likewise.views.array_files import read_arrays
 
     if not within_classes:
+        refuse_unused({"--labels": labels}, "without --within-classes")
         return None
     if labels is not None:
         return next(iter(read_arrays([labels]).values()))

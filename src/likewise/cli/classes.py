@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
 from likewise.cli._options import ONE_LAYER, show_keywords, show_options
+from likewise.cli._print import echo
+from likewise.cli._words import claim_out
 
 if TYPE_CHECKING:
     from likewise.classes import Alignment, ClassSimilarity
@@ -30,6 +32,7 @@ def classes(
     from likewise.classes import alignment, from_features, from_weights, from_wordnet
     from likewise.networks.names import named_networks
 
+    claim_out(out, "matrices.png")
     alignments: dict[str, Alignment] = {}
     named, similarity = named_networks(networks), from_weights if show["data"] is None else from_features
     for name, matrix in similarity(named, **show_keywords(show, named)).items():
@@ -61,6 +64,7 @@ def _senses(words: list[str] | None) -> dict[str, str]:
 
 def _row(name: str, sai: Alignment) -> dict[str, Any]:
     about = {"network": name, "matrix": sai.a.short, "layer": sai.a.about["layer"], "classes": len(sai.a)}
+    about |= {key: sai.a.about[key] for key in ("accuracy",) if key in sai.a.about}
     chance = {"random": sai.chance.random, "constant": sai.chance.constant}
     return about | {"SAI": float(sai)} | chance | {"calibrated": sai.calibrated, "p": sai.p}
 
@@ -68,6 +72,7 @@ def _row(name: str, sai: Alignment) -> dict[str, Any]:
 def _print(rows: list[dict[str, Any]], first: Alignment) -> None:
     import pandas as pd
 
+    from likewise.matrices.labelled import accuracy_note
     from likewise.matrices.tables import fit_width
     from likewise.wordnet import find
 
@@ -78,6 +83,8 @@ def _print(rows: list[dict[str, Any]], first: Alignment) -> None:
         f"\n{first.metric} of {first.a.short} with {first.b.short}. random: what random weights give; calibrated: 0 at "
         "random,\n1 at full agreement; p: by permuting the classes"
     )
+    for line in accuracy_note({row["network"]: row["accuracy"] for row in rows if "accuracy" in row}):
+        echo(line)
     pairs = [f"{name} = {find(wnid).name}" for name, wnid in zip(first.b.classes, first.b.ids or (), strict=True)]
     echo(f"meanings: {', '.join(pairs[:10])}" + (f" and {len(pairs) - 10} more" if len(pairs) > 10 else ""))
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from likewise.cli._options import ONE_LAYER, show_keywords, show_options
-from likewise.cli._words import groups, measures_of, views
+from likewise.cli._options import ONE_LAYER, seed_option, show_keywords, show_options
+from likewise.cli._print import echo
+from likewise.cli._words import claim_out, groups, measures_of, views
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from likewise.matrices.similarity import Comparison
 
 
-@show_options(without=["store"], layers=ONE_LAYER)
+@show_options(without=["store"], long=True, layers=ONE_LAYER)
 def compare(
     files: Annotated[list[str], Argument(help="Files (FILE:KEY picks an array); networks with --data.")],
     measure: Annotated[list[str] | None, Option("--measure", "-m", help="Names, keys ('jaccard[k=5]'), sets.")] = None,
@@ -29,29 +30,33 @@ def compare(
     inputs: Annotated[bool, Option("--inputs", help="Find the inputs that networks differ on; needs --out.")] = False,
     labels: Annotated[str | None, Option(help="File with one class per input; with --data they are known.")] = None,
     memory: Annotated[str | None, Option(help="The most to hold at a time, like 4GB.")] = None,
-    seed: Annotated[int, Option(help="For measures that draw at random.")] = 0,
+    seed: Annotated[int, seed_option("For measures that draw at random.")] = 0,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **show: Any,
 ) -> None:
     """Compare networks by activations and answers to the same inputs."""
     from likewise._base.files import write_whole
+    from likewise._base.names import csv_text
     from likewise.comparison.compare import compare as run
     from likewise.comparison.influence import INPUTS, influence
     from likewise.errors import InputError
+    from likewise.views.show import ENGINE
 
+    if inputs and out is None:
+        raise InputError("--inputs keeps a file. Say where, as in --out runs/first.")
+    store = claim_out(out, "scores.csv", "matrices.png")
     things, names = views(files, show["data"], memory), measures_of(measure, "cka-debiased")
-    options = show_keywords(show, things) | {"store": out and out / "store", "memory": memory, "seed": seed}
+    options = show_keywords(show, things) | {"store": store, "memory": memory, "seed": seed}
     within = groups(within_classes, labels, show["data"])
     null = {"calibrate": calibrate or within_classes, "within": within, "intervals": intervals}
     comparison = run(things, names, **options, **null)
-    if inputs:
-        if out is None:
-            raise InputError("--inputs keeps a file. Say where, as in --out runs/first.")
-        influence(things, list(comparison), **options).save(out / INPUTS)
+    if inputs and out is not None:
+        here = {name: value for name, value in options.items() if name not in ENGINE}
+        influence(things, list(comparison), **here).save(out / INPUTS)
     frame = comparison.to_frame()
     if out is not None:
         comparison.save(out / "matrices")
-        write_whole(out / "scores.csv", frame.to_csv(index=False).encode())
+        write_whole(out / "scores.csv", csv_text(frame, index=False).encode())
         comparison.plot(out / "matrices.png")
     for note in comparison.notes():
         echo(note, err=True)
@@ -70,5 +75,5 @@ def _print(comparison: Comparison, frame: pd.DataFrame) -> None:
         echo("".join(f"{line}\n" for line in matrix.legend()), nl=False)
         for pair, reason in list(matrix.reasons.items())[:3]:
             echo(f"undefined for {pair[0]}, {pair[1]}: {reason}", err=True)
-    if "p" in frame:
+    if "p" in frame or "low" in frame:
         echo("\n" + comparison.numbers().to_string(index=False))

@@ -6,9 +6,10 @@ import json
 from fnmatch import fnmatch
 from typing import Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
 from likewise.cli._facts import rows
+from likewise.cli._print import echo
 from likewise.errors import UnknownNameError
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, echo
+from typer import Argument
+
+from likewise.cli._print import echo
 
 
 def demo(
-    folder: Annotated[Path, Argument(help="Where everything is kept; rerun with it to resume.")] = Path("demo"),
+    folder: Annotated[Path, Argument(help="A new or an empty folder; rerun with it to resume.")] = Path("demo"),
 ) -> None:
     """Train ten small networks on digits, and write a report of them."""
     from likewise.report import demo as run

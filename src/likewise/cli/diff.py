@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Exit, Option, echo
+from typer import Argument, Exit, Option
 
-from likewise.cli._options import ROWS, show_keywords, show_options
-from likewise.cli._words import thresholds
+from likewise.cli._options import ROWS, seed_option, show_keywords, show_options
+from likewise.cli._print import echo
+from likewise.cli._words import claim_out, thresholds
 
 
-@show_options(without=["data", "layers"], reduce=ROWS)
+@show_options(without=["data", "layers"], long=True, reduce=ROWS)
 def diff(
     a: Annotated[str, Argument(help="Address of a network, such as zoo:resnet20@a.safetensors.")],
     b: Annotated[str, Argument(help="Address of the changed one.")],
@@ -20,8 +21,10 @@ def diff(
     layers: Annotated[list[str] | None, Option(help="Names or globs; else all layers. May be repeated.")] = None,
     fail_under: Annotated[list[str] | None, Option(help="MEASURE=VALUE: exit with 1 if less. May be repeated.")] = None,
     fail_over: Annotated[list[str] | None, Option(help="MEASURE=VALUE: exit with 1 if more. May be repeated.")] = None,
-    transfer: Annotated[int | None, Option(help="Inputs to attack; 0 for none. Else 100 if images are small.")] = None,
-    seed: Annotated[int, Option(help="Draws the order of the inputs and the start of attacks.")] = 0,
+    transfer: Annotated[
+        int | None, Option(help="Inputs to attack; 0 for none. Else 100 if images are small.", min=0)
+    ] = None,
+    seed: Annotated[int, seed_option("Draws the order of the inputs and the start of attacks.")] = 0,
     memory: Annotated[str | None, Option(help="The most to hold at a time, like 4GB.")] = None,
     out: Annotated[Path | None, Option(help="Folder for diff.md, diff.json and diff.png.")] = None,
     as_markdown: Annotated[bool, Option("--markdown", help="For a pull request.")] = False,
@@ -32,6 +35,7 @@ def diff(
     import likewise
     from likewise.networks.names import named_networks
 
+    claim_out(out)
     change = likewise.diff(
         a,
         b,

@@ -8,7 +8,10 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, cast
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
+
+from likewise.cli._options import seed_option
+from likewise.cli._print import echo
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,11 +21,11 @@ if TYPE_CHECKING:
 
 def ensemble(
     run: Annotated[Path, Argument(help="The folder that likewise transfer --out wrote.")],
-    size: Annotated[int, Option(help="How many members.")] = 5,
+    size: Annotated[int, Option(help="How many members.", min=1)] = 5,
     by_families: Annotated[
         bool, Option("--by-families", help="The error reduction by number of families too.")
     ] = False,
-    seed: Annotated[int, Option(help="Draws the half of the inputs that the choice is made on.")] = 0,
+    seed: Annotated[int, seed_option("Draws the half of the inputs that the choice is made on.")] = 0,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """Pick the members of an ensemble. By accuracy and similarity, and tried on held-out inputs."""

@@ -8,22 +8,30 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated, Any, cast
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
+
+from likewise._base.names import visible
+from likewise.cli._options import seed_option
+from likewise.cli._print import echo, refuse_unused
 
 
 def families(
     matrix: Annotated[Path, Argument(help="A saved matrix, the folder of a run, or a square CSV.")],
-    k: Annotated[int | None, Option("--k", help="How many; by default one, or what separates best.")] = None,
+    k: Annotated[int | None, Option("--k", help="How many; by default one, or what separates best.", min=1)] = None,
     method: Annotated[str, Option(help="average linkage, or spectral: the paper's, for many networks.")] = "average",
     components: Annotated[Path | None, Option(help="CSV of components, one row per network: adds keywords.")] = None,
     distance: Annotated[bool, Option("--distance", help="A larger number in a CSV is less alike.")] = False,
     plot: Annotated[Path | None, Option(help="Picture of the matrix sorted by family, and of a map.")] = None,
-    seed: Annotated[int, Option(help="Draws the null, what is left out, and the map.")] = 0,
+    seed: Annotated[int, seed_option("Draws the null, what is left out, and the map.")] = 0,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """Find families of alike networks in a matrix. Names the components they share."""
+    from likewise._base.files import picture_path
     from likewise.analysis import clusters, keywords, plot_families, read_matrix, read_table
+    from likewise.analysis.files import CSV
 
+    if matrix.suffix.lower() not in CSV:
+        refuse_unused({"--distance": distance}, "on a saved matrix, which knows what a larger number means")
     similarities = read_matrix(matrix, larger_is="less alike" if distance else "more alike")
     table = None if components is None else read_table(components)
     grouped = clusters(similarities, "auto" if k is None else k, method=cast("Any", method), seed=seed)
@@ -41,11 +49,11 @@ def families(
     if as_json:
         echo(json.dumps({**about, "families": rows}))
         return
-    echo(textwrap.fill(grouped.verdict, get_terminal_size().columns))
+    echo(textwrap.fill(visible(grouped.verdict), get_terminal_size().columns))
     for row in rows:
         _print(row)
     if plot is not None:
-        echo(f"\nwritten to {plot}")
+        echo(f"\nwritten to {picture_path(plot)}")
 
 
 def _print(row: dict[str, Any]) -> None:
@@ -54,5 +62,5 @@ def _print(row: dict[str, Any]) -> None:
     words += [f"{score:.3g} {name}" for name, score in scores.items() if score is not None]
     echo(f"\n{row['title']}: {', '.join(words)}")
     lines = [", ".join(row["members"]), *(["keywords: " + ", ".join(row["keywords"])] if "keywords" in row else [])]
-    for line in lines:
+    for line in map(visible, lines):
         echo(textwrap.indent(textwrap.fill(line, get_terminal_size().columns - 2, break_on_hyphens=False), "  "))

@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
 from likewise.cli._options import show_keywords, show_options
+from likewise.cli._print import echo
+from likewise.cli._words import claim_out
 
 
 @show_options(
-    without=["data", "store", "layers", "reduce", "dtype", "transform"], head="The classifier, if it cannot be found."
+    without=["data", "store", "layers", "reduce", "dtype"], long=True, head="The classifier, if it cannot be found."
 )
 def inspect(
     run: Annotated[list[str], Argument(help="A training's folder, or its checkpoints in order.")],
@@ -20,7 +22,7 @@ def inspect(
     out: Annotated[Path, Option(help="Folder for epochs, curves and pictures.")],
     train_data: Annotated[str | None, Option(help="Training data, for indices that compare both splits.")] = None,
     reference: Annotated[str | None, Option(help="A known class list, if the data names none.")] = None,
-    adversarial_every: Annotated[int | None, Option(help="Attack the data too, every so many epochs.")] = None,
+    adversarial_every: Annotated[int | None, Option(help="Attack the data too, every so many epochs.", min=1)] = None,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **show: Any,
 ) -> None:
@@ -33,6 +35,7 @@ def inspect(
         "reference": reference,
         "adversarial_every": adversarial_every,
     }
+    claim_out(out, "curves.csv", "curves.png", "film.html")
     inspector = inspect(run, data, out=out, **options)
     inspector.plot(out / "curves.png")
     animate(inspector, out / "film.html")

@@ -7,7 +7,9 @@ from dataclasses import asdict
 from fnmatch import fnmatchcase
 from typing import Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
+
+from likewise.cli._print import echo
 
 
 def layers(

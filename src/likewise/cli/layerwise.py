@@ -7,13 +7,16 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated, Any
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from likewise.cli._options import ROWS, show_keywords, show_options
+from likewise.cli._options import ROWS, seed_option, show_keywords, show_options
+from likewise.cli._print import echo
+from likewise.cli._words import claim_out
 
 
 @show_options(
     without=["data"],
+    long=True,
     layers="Names or globs, all or blocks; or NETWORK:NAME. May be repeated.",
     reduce=ROWS,
     batch_size="Inputs in one batch; debiased CKA takes 512.",
@@ -24,7 +27,7 @@ def layerwise(
     b: Annotated[str | None, Argument(help="Another network; without one, a itself.")] = None,
     measure: Annotated[str, Option(help="Any measure of `likewise measures`.")] = "cka-debiased",
     calibrate: Annotated[bool, Option("--calibrate", help="Compare the most alike layers with chance.")] = False,
-    seed: Annotated[int, Option(help="Draws the order of the inputs, and shuffles.")] = 0,
+    seed: Annotated[int, seed_option("Draws the order of the inputs, and shuffles.")] = 0,
     memory: Annotated[str | None, Option(help="The most to hold at a time, like 4GB.")] = None,
     out: Annotated[Path | None, Option(help="Folder for the matrix and its picture.")] = None,
     as_csv: Annotated[bool, Option("--csv", help="For spreadsheets; --out keeps one too.")] = False,
@@ -33,8 +36,10 @@ def layerwise(
 ) -> None:
     """Compare every layer of a network with every layer of another."""
     import likewise
+    from likewise._base.names import csv_text
     from likewise.networks.names import named_networks
 
+    claim_out(out, "layerwise.csv", "layerwise.png")
     networks = named_networks([a] if b is None else [a, b])
     options = {"seed": seed, "memory": memory, **show_keywords(show, networks, several=True)}
     matrix = likewise.layerwise(a, b, data, measure=measure, calibrate=calibrate, **options)
@@ -53,7 +58,7 @@ def layerwise(
         maximum = {name: None if fact != fact else fact for name, fact in matrix.maximum.items()}
         echo(json.dumps({**facts, "maximum": maximum} if calibrate else facts))
     elif as_csv:
-        echo(matrix.to_frame().to_csv(float_format="%.4f"), nl=False)
+        echo(csv_text(matrix.to_frame(), float_format="%.4f"), nl=False)
     else:
         echo(f"{matrix.measure}  (larger is {matrix.larger_is}): {matrix.a} down, {matrix.b} across")
         echo(matrix.table(".3f", get_terminal_size().columns))

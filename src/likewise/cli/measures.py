@@ -6,9 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
 from likewise.cli._facts import measure_row, rows
+from likewise.cli._print import echo, refuse_unused
 
 
 def measures(
@@ -17,6 +18,8 @@ def measures(
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """List the measures with their facts, or explain one."""
+    if name is not None:
+        refuse_unused({"--family": family}, "beside the name of one measure")
     echo(_all(family, as_json) if name is None else _one(name, as_json))
 
 

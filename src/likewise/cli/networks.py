@@ -7,9 +7,10 @@ from dataclasses import asdict
 from fnmatch import fnmatch
 from typing import Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
 from likewise.cli._facts import Row, rows
+from likewise.cli._print import echo
 from likewise.errors import UnknownNameError
 
 

@@ -7,7 +7,10 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated, Any
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
+
+from likewise.cli._options import seed_option
+from likewise.cli._print import echo, refuse_unused
 
 
 def teacher(
@@ -17,12 +20,15 @@ def teacher(
     families: Annotated[Path | None, Option(help="CSV of networks and families; by default those found.")] = None,
     outcomes: Annotated[Path | None, Option(help="CSV of teachers and accuracies of their students: regret.")] = None,
     distance: Annotated[bool, Option("--distance", help="A larger number in a CSV is less alike.")] = False,
-    seed: Annotated[int, Option(help="Draws the null of the families.")] = 0,
+    seed: Annotated[int, seed_option("Draws the null of the families.")] = 0,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """Advise a teacher for a student. It is of another family, and unlike it."""
     from likewise.analysis import pick_teacher, read_matrix
+    from likewise.analysis.files import CSV
 
+    if run.suffix.lower() not in CSV:
+        refuse_unused({"--distance": distance}, "on a saved matrix, which knows what a larger number means")
     matrix = read_matrix(run, larger_is="less alike" if distance else "more alike")
     pick = pick_teacher(
         student,

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
 from likewise.cli._facts import rows, type_name
 from likewise.cli._options import option, spell_out
+from likewise.cli._print import echo
 
 
 def train(
@@ -19,7 +20,11 @@ def train(
     validation: Annotated[str | None, Option(help="Address to validate on; else the data's held-out split.")] = None,
     teacher: Annotated[str | None, Option(help="A trained network of the same classes to learn from too.")] = None,
     keep_epochs: Annotated[bool, Option("--keep-epochs", help="Keep the weights of every epoch, to inspect.")] = False,
-    device: Annotated[str | None, Option(help="Such as cuda:0.")] = None,
+    device: Annotated[str | None, Option(help="Such as cuda:0; else the accelerator, if there is one.")] = None,
+    num_workers: Annotated[int | None, Option(help="Processes that decode image files ahead.")] = None,
+    engine: Annotated[
+        str | None, Option(help="Where to train: processes, dask[:ADDRESS], ray[:ADDRESS], slurm.")
+    ] = None,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **settings: Any,
 ) -> None:
@@ -39,6 +44,8 @@ def train(
         validation=to_validate,
         teacher=teacher,
         device=device,
+        num_workers=num_workers,
+        engine=engine,
     )
     if as_json:
         echo(json.dumps(done.history))

@@ -7,10 +7,11 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
-from likewise.cli._options import FOR_LAYERS, show_keywords, show_options
-from likewise.cli._words import attack_options
+from likewise.cli._options import FOR_LAYERS, seed_option, show_keywords, show_options
+from likewise.cli._print import echo, refuse_unused
+from likewise.cli._words import attack_options, claim_out
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 @show_options(
     without=["store", *FOR_LAYERS],
+    long=True,
     data="Labelled images, like cifar10:test[:500].",
     batch_size="Images attacked at a time; by default 64.",
 )
@@ -28,13 +30,13 @@ def transfer(
     out: Annotated[Path | None, Option(help="Folder of the run; rerun with it to resume.")] = None,
     attack: Annotated[str, Option(help="Name, with options: mi-fgsm,eps=4/255,iterations=20.")] = "pgd",
     eps: Annotated[str | None, Option(help="How far images may change, like 8/255.")] = None,
-    iterations: Annotated[int | None, Option(help="Steps of the attack.")] = None,
+    iterations: Annotated[int | None, Option(help="Steps of the attack.", min=1)] = None,
     smoothed: Annotated[
         bool, Option("--smoothed", help="Count half a hit more for every pair, for few images.")
     ] = False,
     preset: Annotated[str | None, Option(help="Networks by a name: paper, the 69 of SAT's paper.")] = None,
     plan: Annotated[bool, Option("--plan", help="Say what it would cost, and attack nothing.")] = False,
-    seed: Annotated[int, Option(help="For random starts.")] = 0,
+    seed: Annotated[int, seed_option("For random starts.")] = 0,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **show: Any,
 ) -> None:
@@ -47,11 +49,16 @@ def transfer(
     name, options = attack_options(attack, eps, iterations)
     options |= show_keywords(show)
     if plan:
+        unused = {"--out": out, "--smoothed": smoothed, "--seed": seed, "--engine": show["engine"]}
+        refuse_unused(unused | {"--workers": show["workers"]}, "beside --plan, which runs nothing")
+        if preset is not None:
+            shown = {f"--{key.replace('_', '-')}": value for key, value in show.items() if key != "data"}
+            refuse_unused(shown, "beside --preset and --plan, which build no network")
         _print_plan(room.plan(networks, attack=name, preset=preset, **options), as_json)
         return
     if show["data"] is None:
         raise InputError("networks are attacked on labelled images. Say which, as in --data 'cifar10:test[:500]'.")
-    options |= {"seed": seed, "smoothed": smoothed, "store": out and out / "store"}
+    options |= {"seed": seed, "smoothed": smoothed, "store": claim_out(out, "sat.csv", "sat.png")}
     matrix = room.sat(networks or room.preset(str(preset), available=True), attack=name, **options)
     if out is not None:
         matrix.save_run(out)

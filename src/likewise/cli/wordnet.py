@@ -6,8 +6,9 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
 
+from likewise.cli._print import echo
 from likewise.cli.measures import table
 
 if TYPE_CHECKING:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any
 
+import torch
 from torch.nn import Module
 
 from likewise._base.arrays import as_tensor
+from likewise._base.machine import check_device, has_float64
 from likewise.errors import InputError, OptionError, brief
 from likewise.measures.families.functional import labelled
 from likewise.measures.function import Measure
@@ -43,22 +45,24 @@ class Call:
         other: Any,
         measure: Any,
         options: Mapping[str, Any],
+        *,
+        with_arrays: Collection[str] = (),
         **named: Any,
     ) -> Call:
         """Sort the arguments of a function: `other` may be a measure, and `options` hold those of the measure too.
 
-        `named` are the fields of `Show` that are in its signature.
+        `named` are the fields of `Show` that are in its signature; those `with_arrays` mean something without networks.
         """
         verb = function.__name__
         if "measures" in options:
             raise OptionError(f"{verb} has no option 'measures'. It is called measure: measure='cka'.")
-        show, rest = Show.read(verb, options, **named)
+        show, rest = Show.read(verb, options, long="engine" in named, **named)
         if measure is None and (_is_measure(other) or _stands_for_measure(views, other)):
             measure, other = other, None
         things, two = sort_things(verb, views, other, measure)
         bound = with_options(function, DEFAULT if measure is None else measure, rest)
         call = cls(verb, things, two, Selection.of(bound), show)
-        call.check_networks()
+        call.check_networks(with_arrays)
         return call
 
     @property
@@ -66,9 +70,13 @@ class Call:
         """Whether some of the things are networks."""
         return any(isinstance(thing, (str, Module)) for thing in self.things.values())
 
-    def check_networks(self) -> None:
-        """Refuse networks without data, choices for a network that is not among them, and several layers of one."""
+    def check_networks(self, but: Collection[str] = ()) -> None:
+        """Refuse networks without data, choices for a network that is not among them, and several layers of one.
+
+        Without networks options for them are refused, `but` for those that the function uses with arrays too.
+        """
         if not self.has_networks:
+            self.show.check_unused(self.verb, but)
             return
         from likewise.networks.names import address_of, named_networks
 
@@ -78,13 +86,19 @@ class Call:
         self.show.check_one_layer(self.verb)
 
     def extract(self, store: Store | None, *, outputs: bool = True, keep_networks: bool = False) -> dict[str, Any]:
-        """The things, with views of the data in place of networks."""
-        if not self.has_networks:
-            return dict(self.things)
-        from likewise.views.extract import extract_networks
+        """The things, with views of the data in place of networks, on the device where one was named."""
+        things = dict(self.things)
+        if self.has_networks:
+            from likewise.views.extract import extract_networks
 
-        show = replace(self.show, store=store)
-        return extract_networks(self.things, show, own_names=self.two, outputs=outputs, keep_networks=keep_networks)
+            show, options = replace(self.show, store=store), {"outputs": outputs, "keep_networks": keep_networks}
+            things = extract_networks(self.things, show, own_names=self.two, **options)
+        if self.show.device is None:
+            return things
+        check_device(self.show.device)
+        if not has_float64(torch.device(self.show.device)):  # measures stay on the CPU
+            return things
+        return {name: _on_device(thing, name, self.show.device) for name, thing in things.items()}
 
     def one_measure(self, seed: int) -> Measure:
         """The measure of a function that takes one, which does not look at networks themselves."""
@@ -104,6 +118,10 @@ class Call:
         with store as opened:
             things = self.extract(opened)
         return list(as_views(things, self.show.reduce, measures, keep_names=self.two).values())
+
+
+def _on_device(thing: Any, name: str, device: Any) -> Any:
+    return (thing if isinstance(thing, Activations) else as_tensor(thing, repr(name))).to(device)
 
 
 def sort_things(verb: str, views: Any, other: Any, measure: Any = None) -> tuple[dict[str, Any], bool]:
@@ -244,12 +262,6 @@ def prepare(call: Call, seed: int) -> tuple[list[Activations], Measure]:
         return views, bound
     rest = {name: value for name, value in bound.options.items() if name != "labels"}
     return labelled(views, labels), replace(bound, options=rest)
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is no whole number of at least 1."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1, got {brief(value)}.")
 
 
 def permutations_of(calibrate: bool | int, within: Any = None) -> int:

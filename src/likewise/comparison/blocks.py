@@ -13,7 +13,8 @@ import pickle
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from likewise.comparison.pairs import (
     items_of,
     kernels_of,
     score_items,
+    score_tables,
     single_pass,
     tile_order,
     unordered_pairs,
@@ -40,7 +42,6 @@ from likewise.comparison.pairs import (
 )
 from likewise.errors import InputError, WorkerError
 from likewise.measures.function import Measure
-from likewise.measures.numerics.kernels import inner_products
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
@@ -143,27 +144,30 @@ def score_in_workers(
     *,
     limit: int,
     files: Sequence[Files],
-    record: Callable[[Item, Outcome], None],
+    record: Callable[[Collection[tuple[Item, Outcome]]], None],
 ) -> None:
     """Send blocks of pairs out and record scores as they come back.
 
-    Items of a block that ended its worker twice are sent one by one; those that do so again are undefined.
+    Items of a block that ended its worker twice are sent one by one; those that do so again are undefined. A measure
+    that has done nothing else is not sent again.
     """
     with TemporaryDirectory(prefix="likewise-", ignore_cleanup_errors=True) as folder:
         blocks = Blocks(
             todo, views, measures, workers=engine.workers, limit=limit, folder=Path(folder) / VIEWS, files=files
         )
         try:
-            lost = _run(blocks, blocks, engine, record)
-            items = [item for block, _ in lost if len(block.items) > 1 for item in block.items]
-            lost = [entry for entry in lost if len(entry[0].items) == 1]
-            lost += _run(map(blocks.block, ([item] for item in items)), blocks, engine, record)
+            first = _Run(blocks, engine, record)
+            first.send(blocks)
+            alone = _Run(blocks, engine, record)
+            alone.send(blocks.block([item]) for item in [*first.lost, *first.held_back])
         finally:
             _states.clear()  # an executor may work in this process
-    for block, died in lost:
-        k, i, j = block.items[0]
-        reason = f"{measures[k].key} failed on {views[i].label} and {views[j].label}: {died.reason}"
-        record(block.items[0], Outcome(float("nan"), reason, final=False))
+    reasons = dict.fromkeys(
+        alone.held_back, "it was not tried, since the measure ended its process on all pairs before"
+    )
+    for (k, i, j), reason in {**alone.lost, **reasons}.items():
+        reason = f"{measures[k].key} failed on {views[i].label} and {views[j].label}: {reason}"
+        record([((k, i, j), Outcome(float("nan"), reason, final=False))])
 
 
 def draw_in_workers(
@@ -185,21 +189,40 @@ def draw_in_workers(
             _states.clear()  # an executor may work in this process
 
 
-def _run(
-    tasks: Iterable[Block], blocks: Blocks, engine: Engine, record: Callable[[Item, Outcome], None]
-) -> list[tuple[Block, WorkerDied]]:
-    """Score blocks and record what comes back; those that ended their workers."""
-    lost = []
-    with closing(engine.run(score_block, tasks)) as results:
-        for block, scores in results:
-            if isinstance(scores, WorkerDied):
-                lost.append((block, scores))
-                continue
-            outcomes, seconds = scores
-            for item, result in zip(block.items, outcomes, strict=True):
-                record(item, result)
-            blocks.learn(block, seconds)
-    return lost
+class _Run:
+    """Sends blocks and records what comes back. `lost` are items that ended their worker, with the reason.
+
+    `held_back` are those of measures that ended two workers and gave no score.
+    """
+
+    def __init__(
+        self, blocks: Blocks, engine: Engine, record: Callable[[Collection[tuple[Item, Outcome]]], None]
+    ) -> None:
+        self._blocks, self._engine, self._record = blocks, engine, record
+        self.lost: dict[Item, str] = {}
+        self.held_back: list[Item] = []
+        self._ended, self._scored = Counter[int](), set[int]()
+
+    def send(self, tasks: Iterable[Block]) -> None:
+        """Score blocks, or as many of them as there is hope for."""
+        with closing(self._engine.run(score_block, self._promising(tasks))) as results:
+            for block, scores in results:
+                if isinstance(scores, WorkerDied):
+                    self.lost |= dict.fromkeys(block.items, scores.reason)
+                    self._ended.update({k for k, _, _ in block.items})
+                    continue
+                outcomes, seconds = scores
+                self._record(list(zip(block.items, outcomes, strict=True)))
+                self._scored.update(k for k, _, _ in block.items)
+                self._blocks.learn(block, seconds)
+
+    def _promising(self, tasks: Iterable[Block]) -> Iterator[Block]:
+        for block in tasks:
+            deadly = {k for k, count in self._ended.items() if count >= 2 and k not in self._scored}
+            self.held_back += [item for item in block.items if item[0] in deadly]
+            items = [item for item in block.items if item[0] not in deadly]
+            if items:
+                yield replace(block, items=items)
 
 
 def pack(measures: Iterable[Measure]) -> bytes:
@@ -288,11 +311,25 @@ def score_block(block: Block) -> Scores:
     state = _state_of(block)
     with single_threaded(state.libraries):
         reps = state.representations(block.views)
-        networks = list(reps.values())
-        measures = [state.measures[k] for k in sorted({k for k, _, _ in block.items})]
-        tables = inner_products(kernels_of(measures, _count_pairs(block.items), networks), networks)
-        outcomes = [result for _, result in score_items(block.items, state.measures, reps, tables=tables)]
-    return outcomes, time.thread_time() - start
+        scores = _table_scores(block.items, state.measures, reps)
+        alone = score_items((item for item in block.items if item not in scores), state.measures, reps)
+        scores.update(alone)
+    return [scores[item] for item in block.items], time.thread_time() - start
+
+
+def _table_scores(
+    items: Sequence[Item], measures: Sequence[Measure], reps: Mapping[int, Representation]
+) -> dict[Item, Outcome]:
+    """The scores among these that come from products of many networks."""
+    networks = np.array(sorted(reps))
+    k, *pairs = np.array(items).T
+    todo = np.zeros((len(measures), len(reps), len(reps)), dtype=bool)
+    todo[k, *np.searchsorted(networks, pairs)] = True
+    scores: dict[Item, Outcome] = {}
+    for k, i, j, values in score_tables(todo, measures, [reps[i] for i in networks]):
+        rows = zip(networks[i].tolist(), networks[j].tolist(), map(Outcome, values.tolist()), strict=True)
+        scores.update(((k, i, j), outcome) for i, j, outcome in rows)
+    return scores
 
 
 def _count_pairs(items: Iterable[Item]) -> int:

@@ -13,21 +13,22 @@ from typing import Any, Literal, overload
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress, warn
 from likewise.comparison.arguments import Call, Selection, as_views, permutations_of, seeded
-from likewise.comparison.intervals import interval_matrices
+from likewise.comparison.intervals import bootstrap, interval_matrices
 from likewise.comparison.schedule import Job, Resources, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
-from likewise.errors import InputError
+from likewise.errors import InputError, UndefinedError
 from likewise.matrices.labelled import ACCURACIES, COMMITS, UNTRAINED
 from likewise.matrices.score import Score
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
+from likewise.matrices.uncertainty import Interval
 from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations, Reduction
 from likewise.views.activations import ARITHMETIC, accuracies
-from likewise.work.engines import engine_of
+from likewise.work.engines import Local, engine_of
 from likewise.work.store import Store, open_store
 
 Many = Mapping[str, Any] | list[Any] | tuple[Any, ...]
@@ -72,13 +73,15 @@ def compare(  # type: ignore[misc]
             a list of them, a family, "resi" or "all". By default "cka-debiased".
         data: What networks are shown, such as "cifar10:test[:1000]".
         layers: The layer to look at in each of them, or `{network: layer}`; see `Show`.
-        engine: Where pairs run: this machine's cores by default, "processes", or an executor (Dask, Ray).
+        engine: Where pairs run, and addresses are looked at where there is a store: this machine's cores by default,
+            "processes", "dask", "ray", "slurm" or an executor; see `Show`, also for `workers` and `engine_options`.
         memory: The most to hold at a time, such as "4GB". By default two thirds of what is free.
         seed: For measures that draw at random.
         calibrate: Compare scores with those of shuffled inputs: null, calibrated score, p, and q over all pairs. A
             number asks for that many shuffles instead of 200.
         within: Shuffle within classes only: one label per input, or "labels" for those the views carry.
-        intervals: Of a matrix, add `extra["low"]` and `extra["high"]`: how far scores would move with other inputs.
+        intervals: Add how far scores would move with other inputs: the `interval` of a score, `extra["low"]` and
+            `extra["high"]` of a matrix.
         clusters: One label per input: inputs of one clip, text or image are shuffled and left out as a whole. By
             default those that views remember, which have one row per token or position.
         series: Whether inputs are one time series, of which chance and intervals are then taken.
@@ -98,13 +101,16 @@ def compare(  # type: ignore[misc]
         >>> f"{likewise.compare(x, 3 * x + 1):.2f}"
         '1.00'
     """
-    call = Call.read(compare, views, other, measure, options, data=data, layers=layers)
+    call = Call.read(compare, views, other, measure, options, data=data, layers=layers, engine=engine)
     show, selection = call.show, call.selection
     shuffles = permutations_of(calibrate, within)
     if (clusters is not None or series) and not (calibrate or intervals):
         raise InputError("clusters and series are for chance and intervals. Pass calibrate=True or intervals=True too.")
     together = {"clusters": clusters, "series": series}
-    run = Run(show.reduce, engine, memory, seed, show.progress, shuffles, within, together, intervals=intervals)
+    if engine is not None and not (call.two and not call.has_networks):
+        show = show.with_engine()
+        call = replace(call, show=show)
+    run = Run(show.reduce, show.engine, memory, seed, show.progress, shuffles, within, together, intervals=intervals)
     of_networks = [m.key for m in selection.measures if m.info.on == "networks"]
     if of_networks and run.permutations:
         raise InputError(
@@ -163,6 +169,7 @@ def _compare_two(things: Mapping[str, Any], measure: Measure, run: Run, store: S
         )
     return Score(
         value,
+        interval=_interval(a, b, bound, run) if run.intervals and bound.info.on != "networks" else None,
         measure=bound.key,
         larger_is=bound.info.larger_is,
         bounds=bound.info.bounds,
@@ -180,6 +187,14 @@ def _compare_two(things: Mapping[str, Any], measure: Measure, run: Run, store: S
     )
 
 
+def _interval(a: Activations, b: Activations, measure: Measure, run: Run) -> Interval | str:
+    """The interval of a pair, or why there is none."""
+    try:
+        return bootstrap(a, b, measure, seed=run.seed, memory=run.memory, progress=run.progress, **run.together)
+    except UndefinedError as error:
+        return str(error)
+
+
 def _compare_many(
     things: Mapping[str, Any], selection: Selection, run: Run, store: Store | None, *, any_outputs: bool
 ) -> SimilarityMatrix | Comparison:
@@ -194,6 +209,8 @@ def _compare_many(
             raise InputError(f"{m.key} looks at networks, which stay in this process. Leave the engine out.")
     job, limit = Job(list(views), list(views.values()), measures), parse_memory(run.memory)
     engine = engine_of(run.engine)
+    if not getattr(engine, "quick", True):  # pairs take a moment each
+        engine = Local()
     with Progress(job.total, "comparing") if run.progress else nullcontext() as bar:
         score_all(job, engine, limit, store, bar)
     commits = {name: view.about["commit"] for name, view in views.items() if "commit" in view.about}

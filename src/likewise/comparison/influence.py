@@ -20,13 +20,15 @@ from torch import Tensor
 from likewise._base import sealed
 from likewise._base.arrays import Array
 from likewise._base.files import reading
+from likewise._base.folders import file_at
+from likewise._base.formats.records import check, parse
 from likewise._base.machine import one_thread
 from likewise._base.progress import Progress
-from likewise.comparison.arguments import Call, check_count, seeded
+from likewise.comparison.arguments import Call, seeded
 from likewise.comparison.pairs import representations, score_table
 from likewise.comparison.units import Units, units_of
 from likewise.data import Data, dataset
-from likewise.errors import InputError, StoreError
+from likewise.errors import InputError, StoreError, check_count
 from likewise.measures.families.gram import pnka_points
 from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
@@ -39,6 +41,7 @@ MOST, TRIED, SIDE = 12, 500, 64  # inputs kept per pair; left out at most; pixel
 LEFT_OUT, POINTWISE = "left out", "pointwise"
 _POINTS = {"pnka": pnka_points}
 _PARTS = ("rows", "values", "labels", "predictions", "pictures")
+_FACTS = dict.fromkeys(("names", "measures", "how", "classes", "texts"), list[str]) | {"shown": list[int]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +102,7 @@ class Influence:
             The path.
         """
         tensors = {name: torch.from_numpy(np.ascontiguousarray(getattr(self, name))) for name in _PARTS}
-        facts = {name: getattr(self, name) for name in ("names", "measures", "how", "classes", "shown", "texts")}
+        facts = {name: getattr(self, name) for name in _FACTS}
         return sealed.write(path, tensors, {"influence": json.dumps(facts)})
 
     @classmethod
@@ -111,10 +114,29 @@ class Influence:
         """
         sentence = f"{path} does not say which inputs networks differ on, or it is damaged. Run again what wrote it."
         with reading(path, sentence, StoreError):
-            tensors, header = sealed.read(path)
-            facts: dict[str, Any] = {name: tuple(value) for name, value in json.loads(header["influence"]).items()}
+            tensors, header = sealed.read(file_at(path))
+            facts = parse(header["influence"])
+            check(facts, _FACTS)
+            lists: dict[str, Any] = {name: tuple(facts[name]) for name in _FACTS}
             arrays: dict[str, Any] = {name: tensors[name].numpy() for name in _PARTS}
-            return cls(**facts, **arrays)
+            influence = cls(**lists, **arrays)
+            influence._check_loaded()
+            return influence
+
+    def _check_loaded(self) -> None:
+        """Refuse arrays of a file that do not belong together."""
+        measures, m, n, inputs = (len(part) for part in (self.measures, self.names, self.labels, self.shown))
+        fits = (
+            self.rows.ndim == 4
+            and self.rows.shape == self.values.shape == (measures, m, m, self.rows.shape[3])
+            and self.predictions.shape == (m, n)
+            and len(self.how) == measures
+            and self.pictures.ndim == 4
+            and {len(self.pictures), len(self.texts)} <= {0, inputs}
+        )
+        numbered = (self.rows.ravel(), np.asarray(self.shown, dtype=np.int64))
+        if not fits or not all(((rows >= -1) & (rows < n)).all() for rows in numbered):
+            raise ValueError("its arrays are of other networks or inputs")
 
 
 def influence(
@@ -160,10 +182,8 @@ def influence(
     """
     check_count("most", most)
     check_count("tried", tried)
-    call = Call.read(
-        influence, views, other, measure, options, data=dataset(data) if isinstance(data, str) else data, layers=layers
-    )
-    data = call.show.data
+    data = dataset(data) if isinstance(data, str) else data
+    call = Call.read(influence, views, other, measure, options, with_arrays=["data"], data=data, layers=layers)
     measures = [seeded(bound, seed) for bound in call.selection.measures]
     for bound in measures:
         if bound.info.on == "networks":

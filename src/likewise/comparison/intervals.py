@@ -16,11 +16,12 @@ import numpy as np
 import torch
 
 from likewise._base.machine import one_thread
-from likewise.comparison.arguments import Call, check_count, prepare
+from likewise.comparison.arguments import Call, prepare
 from likewise.comparison.pairs import Base, attempt, representations, score_table
 from likewise.comparison.schedule import Resources, draw_scores
 from likewise.comparison.units import STRETCHES, Units, units_of
-from likewise.errors import InputError, UndefinedError, brief
+from likewise.errors import InputError, UndefinedError, brief, check_count
+from likewise.matrices.labelled import NO_INTERVALS
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import Interval
 from likewise.measures.facts import SCALE, Info
@@ -180,9 +181,18 @@ def interval_matrices(
         if measure.info.on == "networks":
             continue
         matrix, base = matrices[measure.key], Base(representations(views, run.limit), measure)
-        low, high, _ = _interval_grids(base, matrix.values, split, 0.95, run)
-        widened[measure.key] = replace(matrix, extra={**matrix.extra, "low": low, "high": high})
+        low, high, reasons = _interval_grids(base, matrix.values, split, 0.95, run)
+        about = {**matrix.about, NO_INTERVALS: _note(reasons, matrix.names)} if reasons else matrix.about
+        widened[measure.key] = replace(matrix, extra={**matrix.extra, "low": low, "high": high}, about=about)
     return widened
+
+
+def _note(reasons: Mapping[tuple[int, int], str], names: Sequence[str]) -> str:
+    """How many pairs have no interval, and why the first has none."""
+    pairs = len({frozenset(pair) for pair in reasons})
+    (first, second), reason = next(iter(reasons.items()))
+    pair = f"{names[first]}, {names[second]}"
+    return f"No interval for {pairs} of {math.comb(len(names), 2)} pairs, such as {pair}: {reason}"
 
 
 def _interval_grids(

@@ -40,10 +40,13 @@ from likewise.networks.unknown_normalisation import check_normalisation
 from likewise.views import Activations
 from likewise.views.activations import accuracies
 from likewise.views.extract import extract_network
+from likewise.views.hooks import nearest
 from likewise.views.layer_pass import Tally
 from likewise.views.recorder import Recorder
 from likewise.views.reduction import BY_POSITION
-from likewise.views.show import Show
+from likewise.views.show import Show, options_for_worker
+from likewise.work.tasks import Call as Task
+from likewise.work.tasks import check_plain, run_calls
 
 STREAMED = "cka-debiased"
 BATCH = 512  # inputs that debiased CKA is taken of at a time, where nobody says how many
@@ -97,7 +100,15 @@ def layerwise(
         >>> layerwise(net, data=torch.randn(50, 4), layers="all")
         LayerMatrix('Sequential', 'Sequential', 3 x 3, measure='cka-debiased')
     """
-    show, rest = Show.read("layerwise", options, data=data, layers=layers)
+    show, rest = Show.read("layerwise", options, long=True, data=data, layers=layers)
+    if show.engine is not None:
+        check_plain("layerwise", a=a, b=b, data=data)
+        keywords = {"measure": measure, "layers": layers, "calibrate": calibrate, "seed": seed, "memory": memory}
+        task = Task("the comparison of layers", layerwise, (a, b, data), keywords | options_for_worker(options))
+        result: LayerMatrix = run_calls([task], show.with_engine().engine, "comparing layers", progress=show.progress)[
+            0
+        ]
+        return result
     if data is None:
         raise InputError(_without_data(b))
     networks = _two_networks(a, b)
@@ -188,7 +199,12 @@ def _sides(named: list[tuple[str | None, Any]], inputs: Any, show: Show) -> list
     sides = []
     for (name, network), options in zip(named, show.per_network(called).values(), strict=True):
         normalised, choice = options.for_network(network)
-        net, title = network_and_name(normalised, name or address_of(network), data=inputs)
+        net, title = network_and_name(normalised, name or address_of(network), data=inputs, device=show.device)
+        layers = [layer for layer, _ in unwrapped(net).named_modules() if layer]
+        if choice.head is not None and choice.head not in layers:
+            raise InputError(
+                f"{title!r} has no layer {choice.head!r} to be its head.{nearest(str(choice.head), layers)}"
+            )
         if choice.transform is None:
             check_normalisation(net, inputs, repr(title), show.device)
         sides.append(_Side(net, title, replace(choice, layers=_as_list(choice.layers))))

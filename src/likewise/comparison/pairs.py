@@ -1,7 +1,9 @@
 """The one loop over pairs of networks, which every comparison runs: in this process, on threads, in workers.
 
 Per-network work is shared by all pairs and measures through the workspace of the representations. Measures that are
-inner products of n x n matrices read tables that are filled for many pairs in one pass.
+inner products of n x n matrices get the scores of many pairs from one product: networks are taken in groups that fit
+into memory, and every two groups make a tile. What a formula does not plainly tell is left to the loop over pairs:
+networks that are constant, scales that are extreme, estimates of which little is left.
 """
 
 from __future__ import annotations
@@ -12,11 +14,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from likewise._base.arrays import Array
-from likewise._base.machine import is_out_of_memory
+from likewise._base.arrays import Array, refuse_meta
 from likewise.errors import InputError, LikewiseError, MeasureError, UndefinedError
 from likewise.measures.function import Measure
-from likewise.measures.numerics.kernels import Distance, InnerProducts, Kernel, Linear
+from likewise.measures.numerics.kernels import Distance, InnerProducts, Kernel, Linear, group_size, multiply
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
@@ -39,7 +40,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(measure: Measure, pair: Pair) -> Outcome:
-    """Score a pair; only a lack of memory, an interrupt or a missing library ends the run."""
+    """Score a pair; only an interrupt, a missing library or a wrong option ends the run."""
     try:
         return Outcome(measure.score(pair))
     except (UndefinedError, InputError) as error:
@@ -49,8 +50,6 @@ def outcome(measure: Measure, pair: Pair) -> Outcome:
     except LikewiseError:
         raise
     except Exception as error:
-        if is_out_of_memory(error):
-            raise
         reason = f"{measure.key} failed on {pair}: {type(error).__name__}: {error}"
         return Outcome(float("nan"), reason, final=False)
 
@@ -146,13 +145,13 @@ def unordered_pairs(todo: Array) -> Array:
     return np.argwhere(np.triu(some | some.T))
 
 
-def items_of(todo: Array, pairs: Iterable[Iterable[int]]) -> list[Item]:
-    """What is to do for pairs of networks, in both directions."""
-    items: list[Item] = []
-    for i, j in (map(int, pair) for pair in pairs):
-        items += [(int(k), i, j) for k in np.flatnonzero(todo[:, i, j])]
-        items += [(int(k), j, i) for k in np.flatnonzero(todo[:, j, i]) if i != j]
-    return items
+def items_of(todo: Array, pairs: Array) -> list[Item]:
+    """What is to do for pairs of networks, (pairs, 2), in both directions."""
+    i, j = pairs.T
+    both = np.stack([todo[:, i, j], todo[:, j, i] & (i != j)])
+    which, back, k = np.nonzero(both.transpose(2, 0, 1))  # pair by pair
+    sides = np.where(back, pairs[which].T[::-1], pairs[which].T)
+    return list(zip(k.tolist(), *sides.tolist(), strict=True))
 
 
 def tile_order(pairs: Array, side: int) -> Array:
@@ -167,8 +166,12 @@ def want_distances(measures: Iterable[Measure]) -> bool:
 
 
 def single_pass(measures: Sequence[Measure]) -> bool:
-    """Whether the rows of a network's inner products are read once for all its pairs: to find its neighbours."""
-    return len(measures) == 1 and measures[0].info.family == "neighbors"
+    """Whether the rows of a network's n x n matrices are read once for all its pairs.
+
+    That is so of one measure that finds neighbours, and of those whose pairs are scored together.
+    """
+    neighbors = len(measures) == 1 and measures[0].info.family == "neighbors"
+    return neighbors or all(measure.info.matrix is not None for measure in measures)
 
 
 def kernels_of(measures: Sequence[Measure], pairs: int, views: Sequence[Activations | Representation]) -> set[Kernel]:
@@ -186,3 +189,75 @@ def _cross_is_cheaper(measures: Sequence[Measure], pairs: int, views: Sequence[A
     if any(measure.info.cross and Linear() not in measure.kernels for measure in measures):
         return True  # they are computed anyway
     return pairs * views[0].d < len(views) * views[0].n
+
+
+# --- many pairs at once -------------------------------------------------------------------------------
+
+
+def score_tables(
+    todo: Array, measures: Sequence[Measure], reps: Sequence[Representation]
+) -> Iterator[tuple[int, Array, Array, Array]]:
+    """Scores of many pairs at a time: a measure k, all i, all j, and the values.
+
+    Of what is to do, `todo[k, i, j]` with i < j, pairs are left out that need a closer look.
+    """
+    if len({rep.view.probe for rep in reps} - {None}) > 1:
+        return  # each pair of different inputs is refused
+    numbers = [k for k in range(len(measures)) if todo[k].any()]
+    count = int(np.triu(todo.any(axis=0)).sum())
+    for kernel in kernels_of([measures[k] for k in numbers], count, reps):
+        tabled = [k for k in numbers if kernel in measures[k].kernels and _serve(reps, measures[k])]
+        pairs = np.triu(todo[tabled].any(axis=0), 1)
+        for left, right, block in _tiles(pairs, _groups(kernel, reps, pairs)):
+            sides = [[reps[i] for i in side] for side in (left, right)]
+            products = multiply(kernel, *(sides if left is not right else sides[:1]))
+            for k in tabled:
+                values = measures[k].scores(products)
+                if values is not None:
+                    open_pairs = todo[k][np.ix_(left, right)] | todo[k][np.ix_(right, left)].T
+                    i, j = np.nonzero(open_pairs & block & ~np.isnan(values))
+                    yield k, *np.sort([left[i], right[j]], axis=0), values[i, j]
+
+
+def _serve(reps: Sequence[Representation], measure: Measure) -> bool:
+    """Whether networks as they are prepared serve a measure; in single precision, not one of double."""
+    return measure.info.symmetric and all(rep.double is rep or not measure.info.always_double for rep in reps)
+
+
+def can_multiply(kernel: Kernel, rep: Representation) -> bool:
+    """Prepare a network for inner products; one that cannot have them will say so when its pairs are scored."""
+    try:
+        refuse_meta()
+        rep.refuse_constant()
+        kernel.prepare(rep)
+    except LikewiseError:
+        return False
+    return True
+
+
+def _groups(kernel: Kernel, reps: Sequence[Representation], pairs: Array) -> list[Array]:
+    """Networks of the pairs, those together that fit into memory two groups at a time and have one precision."""
+    used = np.flatnonzero(pairs.any(axis=0) | pairs.any(axis=1)).tolist()
+    usable = [i for i in used if can_multiply(kernel, reps[i])]
+    single = [i for i in usable if kernel == Linear() and reps[i].uses_float32]
+    groups = []
+    for numbers in (single, sorted({*usable} - {*single})):
+        width, limit = max((reps[i].d for i in numbers), default=1), reps[0].workspace.limit
+        side = group_size(reps[0].n, width, limit, single=numbers is single)
+        groups += [np.array(numbers[start : start + side]) for start in range(0, len(numbers), side)]
+    return groups
+
+
+def _tiles(pairs: Array, groups: Sequence[Array]) -> Iterator[tuple[Array, Array, Array]]:
+    """Networks on the left, on the right, and which pairs of them are to be scored; both are one where most are."""
+    for p, left in enumerate(groups):
+        for right in groups[p:]:
+            block = pairs[np.ix_(left, right)]
+            if right is left and 4 * block.sum() > len(left) ** 2:
+                yield left, left, block
+                continue
+            if right is not left:
+                block = block | pairs[np.ix_(right, left)].T
+            if block.any():
+                rows, columns = block.any(axis=1), block.any(axis=0)
+                yield left[rows], right[columns], block[np.ix_(rows, columns)]

@@ -11,9 +11,10 @@ serves all pairs, so a block is a few draws of all of them: an array in a store,
 from __future__ import annotations
 
 import json
+import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,17 +26,19 @@ import torch
 from likewise import __version__
 from likewise._base.arrays import Array
 from likewise._base.hashing import digest, value_digest
-from likewise._base.machine import one_thread, single_threaded
+from likewise._base.machine import one_thread
 from likewise._base.progress import Progress, warn
-from likewise.comparison.blocks import Files, draw_in_workers, score_in_workers
+from likewise.comparison.blocks import MOST, Files, draw_in_workers, score_in_workers
 from likewise.comparison.pairs import (
     Base,
     Draws,
     Item,
     Outcome,
+    can_multiply,
     items_of,
     kernels_of,
     score_items,
+    score_tables,
     single_pass,
     tile_order,
     unordered_pairs,
@@ -44,7 +47,7 @@ from likewise.comparison.pairs import (
 from likewise.errors import FailedMeasureWarning, InputError, UndefinedError
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.function import Measure
-from likewise.measures.numerics.kernels import Kernel, can_prepare, groups_in_memory, inner_products
+from likewise.measures.numerics.kernels import Kernel, group_size
 from likewise.measures.pair import Pair
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
@@ -56,6 +59,8 @@ from likewise.work.store import Store
 DRAWS = "draws"  # the artifacts of a store
 SCORES = 500  # about as many in a block
 VERSION = "1"  # of how inputs are drawn
+BATCH = 5000  # scores that are stored together
+MOMENT = 0.02  # seconds that pairs scored together may take
 MANY = 1000  # inputs from which what follows from one network is worth the start of threads
 
 
@@ -165,8 +170,10 @@ class Job:
 
     def _saturated(self, measure: Measure, k: int) -> dict[tuple[str, str], str]:
         """Pairs whose score any network of their widths would get, with the reason."""
-        reasons = {}
-        for i, j in np.argwhere(~np.isnan(self.values[k])) if measure.saturation else ():
+        reasons, n, widths = {}, self.views[0].n, {view.d for view in self.views}
+        where = measure.saturation.holds if measure.saturation else lambda sizes: False
+        anywhere = any(where((n, a, b)) for a in widths for b in widths)
+        for i, j in np.argwhere(~np.isnan(self.values[k])) if anywhere else ():
             a, b = self.views[i], self.views[j]
             reason = measure.saturated(float(self.values[k, i, j]), (a.n, a.d, b.d))
             if i != j and reason:
@@ -222,21 +229,36 @@ class ScoreWriter:
                 if key in stored:
                     self.job.record(item, Outcome(*stored[key]))
                     todo[item] = False
-                    self._advance()
+            self._advance(len(stored))
 
-    def record(self, item: Item, result: Outcome) -> None:
-        """Record a score in the job and in the store, and move the bar on."""
-        self.job.record(item, result)
-        if self.store is not None and result.final:
-            k, i, j = item
-            key, name = self._key(item), self.job.measures[k].key
-            a, b = self.job.views[i].digest, self.job.views[j].digest
-            self.store.put(key, result.value, result.reason, name, a, b)
-        self._advance()
+    def record(self, results: Collection[tuple[Item, Outcome]]) -> None:
+        """Record scores in the job and in the store, and move the bar on."""
+        for item, result in results:
+            self.job.record(item, result)
+        self._keep((item, result.value, result.reason) for item, result in results if result.final)
+        self._advance(len(results))
 
-    def _advance(self) -> None:
+    def record_table(self, k: int, i: Array, j: Array, values: Array) -> None:
+        """Record scores of many pairs by one measure, which is symmetric."""
+        self.job.values[k, i, j] = self.job.values[k, j, i] = values
+        for rows in (slice(start, start + BATCH) for start in range(0, len(values), BATCH)):
+            pairs = zip(*(column[rows].tolist() for column in (i, j, values)), strict=True)
+            self._keep(((k, i, j), value, "") for i, j, value in pairs)
+        self._advance(len(values))
+
+    def _keep(self, scores: Iterable[tuple[Item, float, str]]) -> None:
+        if self.store is not None:
+            rows = ((self._key(item), value, reason, *self._facts(item)) for item, value, reason in scores)
+            self.store.put_many(rows)
+
+    def _facts(self, item: Item) -> tuple[str, str, str]:
+        """The measure and the views of a score, for readers of the store."""
+        k, i, j = item
+        return self.job.measures[k].key, self.job.views[i].digest, self.job.views[j].digest
+
+    def _advance(self, steps: int = 1) -> None:
         if self.bar is not None:
-            self.bar.advance()
+            self.bar.advance(steps)
 
 
 def score_all(job: Job, engine: Engine, limit: int, store: Store | None, bar: Progress | None) -> None:
@@ -262,41 +284,57 @@ def _score(todo: Array, engine: Engine, limit: int, scores: ScoreWriter) -> None
 
 
 def _score_here(todo: Array, engine: Local, limit: int, scores: ScoreWriter) -> None:
-    job, pairs = scores.job, unordered_pairs(todo)
-    used = [int(i) for i in np.unique(pairs)]
+    job = scores.job
+    some: Array = np.asarray(todo.any(axis=0))
+    used = np.flatnonzero(some.any(axis=0) | some.any(axis=1))
     measures = [measure for k, measure in enumerate(job.measures) if todo[k].any()]
     distances, once = want_distances(measures), single_pass(measures)
     workspace = Workspace(limit, networks=len(used), distances=distances, once=once)
-    reps = {i: Representation(job.views[i], workspace) for i in used}
-    networks = list(reps.values())
+    networks = [Representation(job.views[i], workspace) for i in used]
     side_by_side = workspace.keeps_squares(networks[0].n)
     if not side_by_side:
         engine = Local(1)  # where memory is short, one at a time on all cores
-    kernels = kernels_of(measures, len(pairs), networks)
     if side_by_side and networks[0].n >= MANY:
-        prepare(kernels, networks, engine)
-    with single_threaded() if side_by_side else nullcontext():
-        tables = inner_products(kernels, networks)
+        prepare(kernels_of(measures, int(np.triu(some).sum()), networks), networks, engine)
+    with one_thread(for_inputs=(networks[0].view,)):
+        for k, a, b, values in score_tables(todo[:, used[:, None], used], job.measures, networks):
+            i, j = used[a], used[b]
+            scores.record_table(k, i, j, values)
+            todo[k, i, j] = False
+    reps = dict(zip(used.tolist(), networks, strict=True))
+    side = group_size(networks[0].n, max(rep.d for rep in networks), limit)
+    # by tiles of networks, so that what was moved to disk comes back seldom
+    chunks = _Chunks(tile_order(unordered_pairs(todo), max(1, side // 2)))
 
-    def score(pair: tuple[int, int]) -> list[tuple[Item, Outcome]]:
-        return list(score_items(items_of(todo, [pair]), job.measures, reps, tables=tables))
+    def score(pairs: Array) -> tuple[list[tuple[Item, Outcome]], float]:
+        start = time.thread_time()
+        return list(score_items(items_of(todo, pairs), job.measures, reps)), time.thread_time() - start
 
-    with closing(engine.run(score, _tiled(pairs, networks))) as results:
-        for _, outcomes in results:
-            for item, result in outcomes:
-                scores.record(item, result)
+    with closing(engine.run(score, chunks)) as results:
+        for pairs, (outcomes, seconds) in results:
+            scores.record(outcomes)
+            chunks.pair_seconds = (chunks.pair_seconds + seconds / len(pairs)) / 2
+
+
+class _Chunks:
+    """Pairs in an order, as many at a time as take a moment."""
+
+    def __init__(self, pairs: Array) -> None:
+        self._pairs = pairs
+        self.pair_seconds = MOMENT  # corrected as results come
+
+    def __iter__(self) -> Iterator[Array]:
+        start = 0
+        while start < len(self._pairs):
+            count = max(1, min(MOST, int(MOMENT / self.pair_seconds)))
+            yield self._pairs[start : start + count]
+            start += count
 
 
 def prepare(kernels: Iterable[Kernel], networks: Iterable[Representation], engine: Local) -> None:
     """Compute what each network's kernels need, several networks at a time."""
-    with closing(engine.run(lambda rep: [can_prepare(kernel, rep) for kernel in kernels], networks)) as done:
+    with closing(engine.run(lambda rep: [can_multiply(kernel, rep) for kernel in kernels], networks)) as done:
         deque(done, maxlen=0)
-
-
-def _tiled(pairs: Array, networks: Sequence[Representation]) -> Iterator[tuple[int, int]]:
-    """Pairs by tiles of networks, so that what was moved to disk comes back seldom."""
-    side = max(1, len(groups_in_memory(networks)[0]) // 2)
-    return ((int(i), int(j)) for i, j in tile_order(pairs, side))
 
 
 # --- shuffled inputs, and some left out --------------------------------------------------------------

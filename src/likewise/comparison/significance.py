@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from likewise._base.machine import one_thread
-from likewise.comparison.arguments import Call, as_views, check_count, prepare
+from likewise.comparison.arguments import Call, as_views, prepare
 from likewise.comparison.null import Shuffles, null_draws
 from likewise.comparison.pairs import Base, attempt, representations
 from likewise.comparison.schedule import Resources, draw_scores
 from likewise.comparison.units import Units, units_of
-from likewise.errors import InputError, LikewiseError, UndefinedError
+from likewise.errors import InputError, LikewiseError, UndefinedError, check_count
 from likewise.matrices.score import Score, verdict_sentence
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.matrices.uncertainty import ENOUGH, SEVERAL, Calibration, pooled_note

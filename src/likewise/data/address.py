@@ -45,6 +45,7 @@ class DataSource:
         libraries: Whose objects it reads; it receives them in place of the path.
         endings: Those of files that it reads where a path stands alone.
         marks: Files that mark a folder that it reads where a path stands alone.
+        built_in: Whether it ships with this package, so that nothing else is read or fetched for it.
     """
 
     name: str
@@ -56,6 +57,7 @@ class DataSource:
     libraries: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
+    built_in: bool = False
 
     def sort_options(self, options: Mapping[str, Any]) -> tuple[dict[str, Any], Framing | None, HeldOutSplit | None]:
         """Sort options by whom they are for.
@@ -97,6 +99,7 @@ def data_source(
     libraries: tuple[str, ...] = (),
     endings: tuple[str, ...] = (),
     marks: tuple[str, ...] = (),
+    built_in: bool = False,
 ) -> Callable[[Loader], Loader]:
     """Declare a loader `f(split, root, **options) -> Data`; the first line of its docstring is the summary.
 
@@ -109,11 +112,12 @@ def data_source(
         libraries: Whose objects it reads, in place of a path.
         endings: Those of files that it reads where a path stands alone.
         marks: Files that mark a folder that it reads where a path stands alone.
+        built_in: Whether it ships with this package.
     """
 
     def declare(load: Loader) -> Loader:
         summary = (load.__doc__ or "").strip().split("\n")[0]
-        source = DataSource(name, domain, load, splits, summary, needs_path, libraries, endings, marks)
+        source = DataSource(name, domain, load, splits, summary, needs_path, libraries, endings, marks, built_in)
         DATASETS.add(name, source, aliases, module=module_of(load))
         return load
 
@@ -162,7 +166,7 @@ def parse(address: str) -> DataAddress:
     rest, rows = match["rest"], match["slice"]
     whole = head.partition(":")[2]
     whole_path = Path(whole).expanduser()
-    if rows is not None and source.needs_path and (is_folder(whole_path) or is_file(whole_path)):
+    if rows is not None and whole and (is_folder(whole_path) or is_file(whole_path)):
         rest, rows = whole, None  # a folder may be called 'photos [2024]'
     root, split = _path_and_split(rest, source, address)
     if source.needs_path and root is None:
@@ -239,13 +243,19 @@ def as_data(data: Any) -> Any:
         Data('texts', n=2)
     """
     if isinstance(data, (Data, Tensor)):
-        return data
+        return _not_empty(data)
     if isinstance(data, (str, Path)):
-        return dataset(data)
+        return _not_empty(dataset(data))
     read = from_memory(data)
     if read is not data or source_of_object(data) is None:
         return read
     return as_tensor(data, "the data") if is_numeric(data) else dataset(data)
+
+
+def _not_empty(data: Data | Tensor) -> Data | Tensor:
+    if isinstance(data, Data) and not len(data):
+        raise InputError(f"{data.name!r} holds no inputs. Give a part of the data that has some.")
+    return data
 
 
 def source_of(path: Path) -> DataSource:
@@ -289,6 +299,19 @@ def _leading_path(address: str) -> Path | None:
     return path
 
 
+def is_built_in(address: str) -> bool:
+    """Whether an address names data of this package as it is: no path, no options, nothing to fetch.
+
+    >>> is_built_in("digits:train[:100]"), is_built_in("cifar10"), is_built_in("imagefolder:photos")
+    (True, False, False)
+    """
+    name = re.match(r"[\w-]*", address)
+    if name is None or name[0] not in DATASETS or not DATASETS.get(name[0]).built_in:
+        return False
+    parts = parse(address)
+    return parts.source.built_in and parts.path is None and not parts.options
+
+
 def held_out(address: str) -> str | None:
     """The address of the split to validate on, where this one names no split of its own.
 
@@ -319,7 +342,7 @@ def _path_and_split(rest: str | None, source: DataSource, address: str) -> tuple
     head, _, last = rest.rpartition(":")
     if last in source.splits or (not source.splits and head and re.fullmatch(r"[\w.-]+", last)):
         return head or None, last
-    looks_like_path = source.needs_path or any(mark in rest for mark in "/\\.~")
+    looks_like_path = source.needs_path or any(mark in rest for mark in "/\\.~") or is_folder(Path(rest))
     if looks_like_path:
         return rest, None
     raise _no_split(source, last, address)

@@ -83,7 +83,7 @@ class GraphData(Data):
         return self.inputs.graph
 
     def batches(
-        self, batch_size: int = 256, *, shuffle: int | None = None, device: Any = None
+        self, batch_size: int = 256, *, shuffle: int | None = None, device: Any = None, num_workers: int | None = None
     ) -> Iterator[tuple[GraphBatch, Tensor]]:
         """One batch, whatever the arguments are: the whole graph and the labels of the nodes asked for.
 
@@ -91,6 +91,7 @@ class GraphData(Data):
             batch_size: Ignored.
             shuffle: Ignored.
             device: Where the tensors go.
+            num_workers: Ignored.
 
         Yields:
             The graph and the labels.

@@ -58,11 +58,15 @@ class Decoded:
         if key in self.images:
             return self.images[key]
         image = self._read(key)
-        need = 4 * image.size[0] * image.size[1]  # Pillow takes four bytes per pixel of RGB
+        need = _bytes(image.size)
         if need <= self.room:
             self.room -= need
             self.images[key] = image
         return image
+
+    def need(self, key: Any) -> int:
+        """The bytes that an image takes once it is decoded."""
+        return _bytes(self._size(key))
 
     def _read(self, key: Any) -> Any:
         if self.give is None:
@@ -92,6 +96,10 @@ class Decoded:
         with open_image(key, file) as image:
             width, height = image.size
             return width, height
+
+
+def _bytes(size: tuple[int, int]) -> int:
+    return 4 * size[0] * size[1]  # Pillow takes four bytes per pixel of RGB
 
 
 class ImageFiles:
@@ -181,6 +189,15 @@ class ImageFiles:
         if self.asked:
             return self._squares(index)
         return [self._decoded.image(path) for path in self.only(index).paths]
+
+    def decoded(self) -> bool:
+        """Whether all of them are decoded already."""
+        return all(path in self._decoded.images for path in self.paths)
+
+    def fit_in_memory(self) -> bool:
+        """Whether all of them will be kept once they are decoded, judged by the size of the first that is not."""
+        missing = [path for path in self.paths if path not in self._decoded.images]
+        return not missing or self._decoded.need(missing[0]) * len(missing) <= self._decoded.room
 
     def content(self) -> Iterator[bytes]:
         """The bytes that identify the images: a hash of every file, whatever size they are shown at."""

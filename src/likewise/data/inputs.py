@@ -21,6 +21,7 @@ from likewise._base.hashing import digest
 from likewise.data.framing import Framing
 from likewise.data.image_files import ImageFiles
 from likewise.data.images import Images, is_picture
+from likewise.data.loading import read_ahead
 from likewise.errors import InputError
 
 Domain = Literal["image", "graph", "text"]
@@ -154,7 +155,12 @@ class Data:
         yield from _content(self.inputs)
 
     def batches(
-        self, batch_size: int = 256, *, shuffle: int | None = None, device: Any = None
+        self,
+        batch_size: int = 256,
+        *,
+        shuffle: int | None = None,
+        device: Any = None,
+        num_workers: int | None = None,
     ) -> Iterator[tuple[Any, Any]]:
         """Batches in order or shuffled.
 
@@ -162,6 +168,8 @@ class Data:
             batch_size: Inputs per batch.
             shuffle: A seed to draw the order from; by default the inputs come in their order.
             device: Where tensors go.
+            num_workers: How many processes decode image files ahead of the network. By default as many as there are
+                cores, and none where the decoded images fit in memory and the network runs on the CPU.
 
         Yields:
             Inputs and labels, which are None where there are none.
@@ -171,11 +179,11 @@ class Data:
         order: Tensor | None = None
         if shuffle is not None:
             order = torch.randperm(len(self), generator=torch.Generator().manual_seed(shuffle))
-        for start in range(0, len(self), batch_size):
-            rows = slice(start, start + batch_size)
-            index = rows if order is None else order[rows].tolist()
+        slices = [slice(start, start + batch_size) for start in range(0, len(self), batch_size)]
+        rows = slices if order is None else [order[some].tolist() for some in slices]
+        for index, inputs in zip(rows, read_ahead(self.inputs, rows, take, num_workers, device), strict=True):
             labels = None if self.labels is None else to_device(self.labels[index], device)
-            yield to_device(take(self.inputs, index), device), labels
+            yield to_device(inputs, device), labels
 
 
 def channel_statistics(data: Data) -> tuple[list[float], list[float]]:
@@ -253,6 +261,8 @@ def to_device(value: Any, device: Any) -> Any:
     """A batch, or a tensor of one, on the device; as it is where none is named."""
     if device is None:
         return value
+    if isinstance(value, Tensor) and torch.device(device).type == "cuda" and value.device.type == "cpu":
+        return value.pin_memory().to(device, non_blocking=True)  # while the device computes on the batch before
     if hasattr(value, "to"):
         return value.to(device)
     if isinstance(value, dict):

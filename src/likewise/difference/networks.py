@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 from torch import nn
 
+from likewise._base.progress import warn
 from likewise.comparison.compare import compare
 from likewise.data import Data, as_data
 from likewise.data.inputs import data_name, domain_of
@@ -24,11 +25,20 @@ from likewise.difference.weights import weight_changes
 from likewise.errors import InputError, brief
 from likewise.measures.registry import select
 from likewise.measures.workspace import parse_memory
+from likewise.networks.inputs.normalisation import (
+    Normalised,
+    normalised_by,
+    noted,
+    transform_of,
+    typed_values,
+    unwrapped,
+)
 from likewise.networks.names import named_networks, network_and_name
 from likewise.transfer import one_sided
 from likewise.views import Activations
 from likewise.views.extract import extract_network
-from likewise.views.show import Show, ShowOptions
+from likewise.views.show import Show, ShowOptions, options_for_worker
+from likewise.work.tasks import Call, check_plain, run_calls
 
 MEASURES = ("cka-debiased", "disagreement")
 ATTACKED, STEPS = 100, 10  # inputs that are attacked by default, and steps of the attack
@@ -80,17 +90,37 @@ def diff(
         >>> change.verdict, change.ok
         ('identical', True)
     """
-    options = Show.only("diff", show, data=data)
+    options = Show.only("diff", show, long=True, data=data)
+    if options.engine is not None:
+        check_plain("diff", a=a, b=b, data=data)
+        keywords: dict[str, Any] = {
+            "names": names,
+            "layers": layers,
+            "transfer": transfer,
+            "seed": seed,
+            "memory": memory,
+        }
+        keywords |= {"fail_under": fail_under, "fail_over": fail_over, **options_for_worker(show)}
+        task = Call("the difference", diff, (a, b, data), keywords)
+        result: Diff = run_calls([task], options.with_engine().engine, "comparing", progress=options.progress)[0]
+        return result
     named = _two_networks(a, b, names)
     if data is None:
         raise InputError("no data to show the networks. Pass data, as in data='cifar10:test[:1000]'.")
+    if transfer is not None and not isinstance(transfer, bool) and transfer < 0:
+        raise InputError(f"transfer is {transfer}. Give how many inputs to attack, or 0 for none.")
     limits = _limits(under=fail_under, over=fail_over)
     inputs = as_data(data)
     inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
     choices = replace(options, data=inputs).per_network(named)
     shown = {name: choices[name].for_network(network) for name, network in named.items()}
-    nets = {name: network_and_name(network, name, data=inputs)[0] for name, (network, _) in shown.items()}
+    nets = {
+        name: network_and_name(network, name, data=inputs, device=options.device)[0]
+        for name, (network, _) in shown.items()
+    }
     shows = [show for _, show in shown.values()]
+    if all(show.transform is None for show in shows):
+        nets = _normalised_alike(nets)
     views = [extract_network(net, show, name) for (name, net), show in zip(nets.items(), shows, strict=True)]
     answers = answer_changes(views[0], views[1], inputs.classes if isinstance(inputs, Data) else ())
     scores, reasons = _scores(views, [key for key, _, _ in limits])
@@ -101,7 +131,7 @@ def diff(
         names=(views[0].name, views[1].name),
         data=data_name(inputs),
         n=views[0].n,
-        looked_at=str(views[0].about["layer"]),
+        looked_at=_looked_at(views),
         scores=scores,
         reasons=reasons,
         layers=tuple(changes),
@@ -111,6 +141,32 @@ def diff(
         inputs=tuple(previews(inputs, [flip.row for flip in flips])),
         checks=tuple(Check(key, side, limit, scores[key], reasons.get(key, "")) for key, side, limit in limits),
     )
+
+
+def _normalised_alike(nets: dict[str, nn.Module]) -> dict[str, nn.Module]:
+    """A copy that lost the normalisation of its original is shown what that is, and a sentence says so."""
+    wrappers = {name: unwrapped(net, keep_normalisation=True) for name, net in nets.items()}
+    known = [name for name, net in wrappers.items() if isinstance(net, Normalised)]
+    unknown = [
+        name
+        for name, net in wrappers.items()
+        if name not in known
+        and transform_of(nets[name]) is None
+        and noted(nets[name], "normalisation") in (None, "unknown")
+    ]
+    if len({type(unwrapped(net)) for net in nets.values()}) > 1 or len(known) != 1 or len(unknown) != 1:
+        return nets
+    original = wrappers[known[0]]
+    mean, std = (getattr(original, name).flatten().tolist() for name in ("mean", "std"))
+    warn(
+        f"nothing says how images are normalised for {unknown[0]!r}: it is shown what {known[0]!r} is, by mean "
+        f"{typed_values('mean', mean)} and std {typed_values('std', std)}. Where it was trained otherwise, add "
+        "',mean=,std=' to its address."
+    )
+    copy = normalised_by(nets[unknown[0]], mean, std)
+    for weight in [weight for weight in copy.parameters() if weight.is_floating_point()][:1]:
+        copy.mean, copy.std = copy.mean.to(weight), copy.std.to(weight)
+    return nets | {unknown[0]: copy}
 
 
 def _two_networks(a: Any, b: Any, names: Sequence[str] | None) -> dict[str, Any]:
@@ -150,6 +206,16 @@ def _scores(views: Sequence[Activations], measures: Sequence[str]) -> tuple[dict
     return {key: matrix[a, b] for key, matrix in matrices.items()}, reasons
 
 
+def _looked_at(views: Sequence[Activations]) -> str:
+    """The layer of the scores, with what the embedding of each network is where they are not the same."""
+    layer, sources = str(views[0].about["layer"]), [view.about.get("embedding") for view in views]
+    if sources[0] == sources[1]:
+        return layer
+    return " and ".join(
+        f"{source or view.about['layer']} of {view.name}" for view, source in zip(views, sources, strict=True)
+    )
+
+
 def _transfer(
     nets: Mapping[str, nn.Module], show: Show, data: Any, count: bool | int | None, seed: int
 ) -> Transfer | str:
@@ -166,7 +232,7 @@ def _transfer(
             raise
         return str(error).rstrip(".")
     itself, other = (rate / 100 for rate in rates.percent)
-    return Transfer("pgd", STEPS, itself, other, rates.counts[1])
+    return Transfer("pgd", STEPS, itself, other, rates.counts[1], rates.counts[0])
 
 
 def _no_attack(data: Any, count: bool | int | None) -> str:

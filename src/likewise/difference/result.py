@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._base.files import make_folder, write_whole
+from likewise._base.files import write_whole
+from likewise._base.folders import claim
 from likewise.difference import text as diff_text
 from likewise.difference.answers import AnswerChange, Flip
 from likewise.difference.inputs import Preview
@@ -57,6 +58,7 @@ class Transfer:
     itself: float  # the share of inputs on which the first is fooled
     other: float  # the share on which the second is fooled
     count: int  # how many inputs both classify correctly
+    right: int  # how many the first classifies correctly, of which `itself` is the share
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,8 @@ class Diff:
         names: What the two are called.
         data: What they were shown.
         n: How many inputs that is.
-        looked_at: The layer of `scores`: `penultimate`, or `embedding` of networks without a classifier.
+        looked_at: The layer of `scores`: `penultimate`, or `embedding` of networks without a classifier; where the two
+            embeddings are made differently, what each of them is.
         scores: Measures of that layer and of the answers, NaN where undefined.
         reasons: Why measures are undefined.
         layers: One entry per layer, in the order of the forward pass.
@@ -185,12 +188,12 @@ class Diff:
         """Write the summary, the numbers and the picture, diff.md, diff.json and diff.png, and return the paths.
 
         Args:
-            folder: Where to; it is made if missing.
+            folder: A new or an empty folder, or one that likewise wrote.
         """
         import json
 
         target = Path(folder)
-        make_folder(target)
+        claim(target)
         paths = [target / f"diff.{kind}" for kind in ("md", "json", "png")]
         write_whole(paths[0], self.to_markdown(picture="diff.png").encode())
         write_whole(paths[1], json.dumps(self.to_dict(), indent=1).encode())
@@ -222,7 +225,7 @@ def _draw(diff: Diff, path: str | os.PathLike[str] | None) -> Figure:
     for index, (flip, image) in enumerate(pictures):
         axis = figure.add_subplot(grid[1 + index // _ACROSS, index % _ACROSS])
         axis.imshow(image, interpolation="nearest")
-        axis.set_title(f"{flip.before} → {flip.after}", fontsize=7, parse_math=False)
+        axis.set_title(f"{flip.before} → {flip.after}", fontsize=7)
         axis.set_axis_off()
     return finish(figure, path)
 
@@ -232,7 +235,7 @@ def _curve(axis: Any, diff: Diff) -> None:
     axis.plot(range(len(names)), values, marker="o", markersize=3)
     axis.axhline(DIVERGED, color="grey", linewidth=0.8, linestyle=":")
     step = max(1, math.ceil(len(names) / _NAMES))
-    axis.set_xticks(range(0, len(names), step), names[::step], rotation=90, fontsize=6, parse_math=False)
+    axis.set_xticks(range(0, len(names), step), names[::step], rotation=90, fontsize=6)
     axis.set_ylabel("cka-debiased\n(larger is more alike)", fontsize=8)
     low = min((value for value in values if value == value), default=0.0)
     axis.set_ylim(min(low, DIVERGED) - 0.03, 1.03)
@@ -242,5 +245,5 @@ def _curve(axis: Any, diff: Diff) -> None:
         side = "left" if index < len(names) / 2 else "right"
         axis.axvline(index, color="#d62728", linewidth=0.8)
         label = f" first to change: {moved.layer} "
-        axis.text(index, axis.get_ylim()[0], label, fontsize=7, va="bottom", ha=side, parse_math=False)
-    axis.set_title(f"{diff.names[0]} → {diff.names[1]}: {diff.verdict}", fontsize=10, parse_math=False)
+        axis.text(index, axis.get_ylim()[0], label, fontsize=7, va="bottom", ha=side)
+    axis.set_title(f"{diff.names[0]} → {diff.names[1]}: {diff.verdict}", fontsize=10)

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import html
 import math
-import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from likewise._base.names import visible
 from likewise.difference.inputs import Preview, data_url
 from likewise.difference.layers import DIVERGED, LayerChange
+from likewise.matrices.shares import wilson
+from likewise.matrices.tables import escape_markdown
 
 if TYPE_CHECKING:
     from likewise.difference.answers import AnswerChange, ClassDrift, Flip
@@ -112,9 +114,17 @@ def _attacks(diff: Diff) -> str:
     attacks, (a, b) = diff.transfer, diff.names
     if isinstance(attacks, str):
         return f"not compared: {attacks}."
-    fooled = f"fool it on {percent(attacks.itself)} and {b} on {percent(attacks.other)}"
     examples = f"{attacks.attack} examples ({attacks.iterations} steps) made from {a}"
-    return f"{examples} {fooled} of the {attacks.count} inputs both classify correctly."
+    itself, other = _share(attacks.itself, attacks.right), _share(attacks.other, attacks.count)
+    return f"{examples} fool it on {itself} inputs it classifies correctly, and {b} on {other} that both do."
+
+
+def _share(share: float, count: int) -> str:
+    """A share with its interval, of how many inputs."""
+    if not count:
+        return "none of the 0"
+    low, high = wilson(share, count)
+    return f"{percent(share)} [{percent(low)}, {percent(high)}] of the {count}"
 
 
 def percent(share: float) -> str:
@@ -134,12 +144,18 @@ def percent(share: float) -> str:
 def as_text(diff: Diff) -> str:
     """For a terminal, 80 columns wide."""
     title = f"{diff.names[0]} → {diff.names[1]} on {diff.data} ({diff.n} inputs): {diff.verdict}"
-    lines = [*textwrap.wrap(title, WIDTH), ""]
+    lines = [*textwrap.wrap(visible(title), WIDTH), ""]
     for label, text in findings(diff).items():
         first, rest = f"{label:{LABEL}}", " " * LABEL
-        lines += textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False)
+        lines += textwrap.wrap(
+            visible(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False
+        )
     lines += ["", *_flip_lines(diff)] if diff.flips else []
-    lines += ["", *(f"{'ok    ' if check.ok else 'FAILED'} {check}" for check in diff.checks)] if diff.checks else []
+    lines += (
+        ["", *(f"{'ok    ' if check.ok else 'FAILED'} {visible(str(check))}" for check in diff.checks)]
+        if diff.checks
+        else []
+    )
     return "\n".join(lines)
 
 
@@ -147,6 +163,7 @@ def _flip_lines(diff: Diff) -> list[str]:
     rows = [["input", "truth", "was", "now", "text"]]
     for flip, preview in _flips(diff):
         rows.append([str(flip.row), flip.truth or "", flip.before, flip.after, _one_line(preview, 30)])
+    rows = [[visible(cell) for cell in row] for row in rows]
     columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
     padded = [[f"{cell:{max(map(len, column))}}" for cell in column] for column in columns]
     return ["  ".join(row).rstrip() for row in zip(*padded, strict=True)] + _more(diff)
@@ -220,34 +237,28 @@ def _details(title: str, text: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>"
 
 
-def escape_markdown(text: str) -> str:
-    """Escape a text for Markdown: no markup, no mention, no link, no end of a cell.
-
-    >>> escape_markdown("a|b *c* <img> @all")
-    'a\\\\|b \\\\*c\\\\* &lt;img&gt; &#64;all'
-    """
-    plain = html.escape(" ".join(text.split()), quote=False)
-    return re.sub(r"([\\`*_{}\[\]|~#!])", r"\\\1", plain).replace("://", "&#58;//").replace("@", "&#64;")
-
-
 def as_html(diff: Diff) -> str:
     """For a notebook, with images that flip."""
-    title = html.escape(f"{diff.names[0]} → {diff.names[1]} on {diff.data} ({diff.n} inputs): {diff.verdict}")
-    rows = [f"<tr><th>{label}</th><td>{html.escape(text)}</td></tr>" for label, text in findings(diff).items()]
+    title = _escaped(f"{diff.names[0]} → {diff.names[1]} on {diff.data} ({diff.n} inputs): {diff.verdict}")
+    rows = [f"<tr><th>{label}</th><td>{_escaped(text)}</td></tr>" for label, text in findings(diff).items()]
     cells = [_html_flip(flip, preview) for flip, preview in _flips(diff)]
-    failed = "".join(f"<p>FAILED {html.escape(line)}</p>" for line in diff.failures)
+    failed = "".join(f"<p>FAILED {_escaped(line)}</p>" for line in diff.failures)
     return (
         f"<p><b>{title}</b></p>{failed}<table style='text-align:left'>{''.join(rows)}</table>"
         f"<div style='display:flex;flex-wrap:wrap;gap:8px'>{''.join(cells)}</div>"
     )
 
 
+def _escaped(text: str) -> str:
+    return html.escape(visible(text))
+
+
 def _html_flip(flip: Flip, preview: Preview) -> str:
-    truth = "" if flip.truth is None else f" ({html.escape(flip.truth)})"
-    words = f"{flip.row}: {html.escape(flip.before)} → {html.escape(flip.after)}{truth}"
+    truth = "" if flip.truth is None else f" ({_escaped(flip.truth)})"
+    words = f"{flip.row}: {_escaped(flip.before)} → {_escaped(flip.after)}{truth}"
     content = ""
     if isinstance(preview, str):
-        content = f"<blockquote>{html.escape(_one_line(preview, 200))}</blockquote>"
+        content = f"<blockquote>{_escaped(_one_line(preview, 200))}</blockquote>"
     elif isinstance(preview, np.ndarray):
         style = "height:64px;image-rendering:pixelated"
         content = f"<img src='{data_url(preview)}' alt='input {flip.row}' style='{style}'>"

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._base.files import save_figure
-from likewise._base.names import short_names
+from likewise._base.names import short_names, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SATURATED = "†"  # marks a score that any network of that width would get
+LONGEST = 90  # characters of a name beside a figure, which would else be nothing but names
 GREY, RED = "#dddddd", "#d62728"
 NUMBERS, GROUPED, NAMED = 14, 30, 200  # names per side up to which there is room for numbers, for names
 
@@ -88,10 +89,32 @@ def heatmaps(maps: Sequence[Heatmap], path: str | os.PathLike[str] | None = None
 
 
 def finish(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
-    """The figure, written if a path is given."""
+    """The figure with its names as they are, written if a path is given."""
+    _show_names(figure)
     if path is not None:
         save_figure(figure, Path(path))
     return figure
+
+
+def _show_names(figure: Figure) -> None:
+    """Write out what could not be seen in a text of a figure, and take a dollar sign for one: no name is a formula."""
+    from matplotlib.ticker import FixedLocator
+
+    texts, legends = list(figure.texts), list(figure.legends)
+    for axes in figure.axes:
+        texts += [axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts]
+        legends += [legend] if (legend := axes.get_legend()) else []
+        for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(axis.get_major_locator(), FixedLocator):
+                names = [visible(label.get_text(), lines=True) for label in axis.get_ticklabels()]
+                cut = [
+                    name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[-LONGEST // 3 :]}"
+                    for name in names
+                ]
+                axis.set_ticklabels(cut, parse_math=False)
+    for text in [*texts, *(text for legend in legends for text in legend.get_texts())]:
+        text.set_text(visible(text.get_text(), lines=True))
+        text.set_parse_math(False)
 
 
 def draw_heatmap(figure: Figure, axis: Any, heatmap: Heatmap, *, leftmost: bool = True) -> None:

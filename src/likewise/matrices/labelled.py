@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 import numpy as np
 
 from likewise._base import sealed
-from likewise._base.array_files import read_npz
 from likewise._base.files import is_file, reading, write_whole
-from likewise._base.names import short_names
+from likewise._base.folders import file_at
+from likewise._base.formats.array_files import is_npz, read_npz
+from likewise._base.formats.records import check, parse
+from likewise._base.names import short_names, visible
 from likewise.errors import StoreError, UnknownNameError, brief, did_you_mean
 from likewise.matrices.heatmap import SATURATED, Heatmap, heatmaps
 from likewise.matrices.notebook import as_html, colours
@@ -37,7 +39,19 @@ PRINTED = 20  # rows and columns in print
 UNTRAINED = "untrained"  # among what is recorded of a matrix: names of networks without trained weights
 COMMITS = "commits"  # and by name the commits of the repositories that networks were read from
 ACCURACIES = "accuracies"  # and by name the shares of inputs that networks classify correctly, where labels say so
+NO_INTERVALS = "no_intervals"  # and why pairs have no interval, where intervals were asked for
 _BY_PAIR, _ARRAYS = ("reasons", "saturated"), ("values", "extra")
+_KINDS = {  # what a file may say of a matrix
+    **dict.fromkeys(("names", "rows", "columns", "aliases", "classes"), list[str]),
+    **dict.fromkeys(("measure", "larger_is", "a", "b", "kind"), str),
+    **dict.fromkeys(_BY_PAIR, list[tuple[str, str, str]]),
+    "split": str | None,
+    "wnids": list[str | None] | None,
+    "bounds": tuple[float | None, float | None],
+    "about": dict[str, Any],
+    "maximum": dict[str, Any],
+}
+_ABOUT = {COMMITS: dict[str, str], ACCURACIES: dict[str, float], **dict.fromkeys(("n", "groups", "permutations"), int)}
 
 
 class Labelled:
@@ -69,6 +83,7 @@ class Labelled:
         names, commits = about.get(UNTRAINED, ""), about.get(COMMITS, {})
         lines = accuracy_note(about.get(ACCURACIES, {}))
         lines += [untrained_note(str(names))] if names else []
+        lines += [str(about[NO_INTERVALS])] if about.get(NO_INTERVALS) else []
         return lines + [f"{name} is at commit {commit}" for name, commit in commits.items()]
 
     def marks(self) -> dict[tuple[int, int], str]:
@@ -147,7 +162,8 @@ class Labelled:
         return fit_width(frame, width, None if whole else PRINTED)
 
     def __str__(self) -> str:
-        return "\n".join([self._title(), self.table(whole=False), *self.legend(), *self.notes()])
+        notes = map(visible, [*self.legend(), *self.notes()])
+        return "\n".join([visible(self._title()), self.table(whole=False), *notes])
 
     def _repr_html_(self) -> str:
         notes = [*self.legend(), *self.notes()]
@@ -197,16 +213,26 @@ class Labelled:
         if not is_file(path) and is_file(f"{os.fspath(path)}{SAFETENSORS}"):
             path = f"{os.fspath(path)}{SAFETENSORS}"  # as `save` called it
         with reading(path, f"{path} holds no {cls.KIND}. Give a file that {cls.__name__}.save wrote.", StoreError):
-            arrays, facts = _read(path)
+            arrays, facts = _read(file_at(path))
             if facts.pop("matrix", cls.KIND) != cls.KIND:
                 raise ValueError("it is of another kind")
+            check(facts, _KINDS, optional=True)
+            check(facts.get("about", {}), _ABOUT, optional=True)
             extra = {name.removeprefix("extra "): grid for name, grid in arrays.items() if name.startswith("extra ")}
             for name in _BY_PAIR:
                 facts[name] = {(a, b): reason for a, b, reason in facts.get(name, [])}
             make: Any = cls
             names = {f.name for f in fields(make)} - {"values", *cls.UNSAVED}
             facts |= {"extra": extra} | {name: arrays[name] for name in cls.SAVED}
-            return make(values=arrays["values"], **{k: v for k, v in facts.items() if k in names})
+            matrix: Self = make(values=arrays["values"], **{k: v for k, v in facts.items() if k in names})
+            matrix.check_loaded()
+            return matrix
+
+    def check_loaded(self) -> None:
+        """Refuse arrays and facts of a file that do not belong together."""
+        for name, grid in getattr(self, "extra", {}).items():
+            if grid.shape != self.values.shape or grid.dtype.kind not in "biuf":
+                raise ValueError(f"its {name!r} has other rows or columns")
 
 
 def _npz(arrays: Mapping[str, Any], text: str) -> bytes:
@@ -217,26 +243,22 @@ def _npz(arrays: Mapping[str, Any], text: str) -> bytes:
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arrays of a file, and the facts in it."""
-    with Path(path).open("rb") as file:
-        zipped = file.read(4) == b"PK\x03\x04"
-    if zipped:
+    if is_npz(path):
         arrays = read_npz(path)
-        return arrays, json.loads(str(arrays.pop("facts")))
-    from safetensors.numpy import load_file
-
-    metadata = sealed.verify(path)
-    return load_file(path), _facts_in(metadata)
+        return arrays, parse(str(arrays.pop("facts")))
+    tensors, metadata = sealed.read(path, required=False)
+    return {name: tensor.numpy() for name, tensor in tensors.items()}, _facts_in(metadata)
 
 
 def _facts_in(metadata: dict[str, str]) -> dict[str, Any]:
     """The facts among metadata, in the forms that earlier versions gave classes and layers too."""
     if "facts" in metadata or "csm" in metadata:
-        facts: dict[str, Any] = json.loads(metadata.get("facts") or metadata["csm"])
+        facts = parse(metadata.get("facts") or metadata["csm"])
         return facts if "facts" in metadata else {"matrix": "class similarity", **facts}
     plain = {name: metadata[name] for name in ("a", "b", "measure")}
-    listed = {name: json.loads(metadata[name]) for name in ("rows", "columns", "about")}
-    by_pair = {name: json.loads(metadata.get(name, "[]")) for name in _BY_PAIR}
-    return {"matrix": "layer matrix", **plain, **listed, **by_pair}
+    lists = {name: metadata.get(name, "[]") for name in ("rows", "columns", *_BY_PAIR)}
+    listed = parse("{" + ", ".join(f'"{name}": {text}' for name, text in lists.items()) + "}")
+    return {"matrix": "layer matrix", **plain, **listed, "about": parse(metadata["about"])}
 
 
 def accuracy_note(accuracies: Mapping[str, float]) -> list[str]:

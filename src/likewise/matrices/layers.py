@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likewise._base.files import make_folder, write_whole
+from likewise._base.files import check_name, write_whole
+from likewise._base.folders import claim
+from likewise._base.formats.records import check
+from likewise._base.names import csv_text
 from likewise.errors import InputError
 from likewise.matrices.heatmap import Heatmap
 from likewise.matrices.labelled import Labelled, Pairs
@@ -70,6 +73,8 @@ class LayerMatrix(Labelled):
                 f"{len(self.rows)} rows and {len(self.columns)} columns were named for values of "
                 f"shape {values.shape}. Name every layer once."
             )
+        for name in (self.a, self.b, *self.rows, *self.columns):
+            check_name(str(name))
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "bounds", tuple(self.bounds))
 
@@ -118,19 +123,26 @@ class LayerMatrix(Labelled):
         """Write the matrix as safetensors, CSV and PNG, and return the paths.
 
         Args:
-            folder: Where to; it is made if missing.
+            folder: A new or an empty folder, or one that likewise wrote.
         """
         target = Path(folder)
-        make_folder(target)
+        claim(target, older=["layerwise.csv", "layerwise.png"])
         paths = [target / f"layerwise.{kind}" for kind in ("safetensors", "csv", "png")]
         self.save(paths[0])
-        write_whole(paths[1], self.to_frame().to_csv().encode())
+        write_whole(paths[1], csv_text(self.to_frame()).encode())
         self.plot(paths[2])
         return paths
 
     def _title(self) -> str:
         direction = f", larger is {self.larger_is}" if self.larger_is else ""
         return f"{self!r}, the first down, the second across{direction}"
+
+    def check_loaded(self) -> None:
+        """Refuse arrays and facts of a file that do not belong together."""
+        super().check_loaded()
+        numbers = ("value", "null_mean", "null_quantile", "calibrated", "p", "permutations")
+        if self.maximum:
+            check(self.maximum, {"row": str, "column": str, **dict.fromkeys(numbers, float)})
 
     def __repr__(self) -> str:
         shape = f"{len(self.rows)} x {len(self.columns)}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likewise._base.names import visible
 from likewise.matrices.heatmap import GREY, Heatmap, scale
 from likewise.matrices.tables import ends
 
@@ -72,4 +73,4 @@ def _header(name: Any) -> str:
 
 
 def _escaped(text: Any) -> str:
-    return html.escape(str(text))
+    return html.escape(visible(str(text)))

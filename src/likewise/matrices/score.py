@@ -12,8 +12,9 @@ import html
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from likewise._base.names import visible
 from likewise.matrices.tables import escape_latex
-from likewise.matrices.uncertainty import Calibration
+from likewise.matrices.uncertainty import Calibration, Interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,7 @@ class Score(float):
         widths: Neurons of either network.
         saturated: Why any network of these sizes would get this score, if so.
         calibration: The score compared with its null, if that was computed.
+        interval: How far it would move with other inputs, or why that is not known; None where it was not asked for.
         call: What to call for a null.
         untrained: Names of those of the two that have no trained weights.
         precision: What it was computed in: "double", or "single" where the views ask for that.
@@ -60,6 +62,7 @@ class Score(float):
     widths: tuple[int, int]
     saturated: str
     calibration: Calibration | None
+    interval: Interval | str | None
     call: str
     untrained: tuple[str, ...]
     precision: str
@@ -80,6 +83,7 @@ class Score(float):
         widths: tuple[int, int] = (0, 0),
         saturated: str = "",
         calibration: Calibration | None = None,
+        interval: Interval | str | None = None,
         call: str = "The same call with calibrate=True",
         untrained: tuple[str, ...] = (),
         precision: str = "double",
@@ -90,6 +94,7 @@ class Score(float):
         score.identity, score.paired = identity, paired
         score.names, score.n, score.widths = names, n, widths
         score.saturated, score.calibration, score.call = saturated, calibration, call
+        score.interval = interval
         score.untrained, score.precision = tuple(untrained), precision
         score._judge, score._verdict = judge, ""
         return score
@@ -113,7 +118,14 @@ class Score(float):
         """The score, its meaning and its verdict in a few lines."""
         notes = [f"Saturated: {self.saturated}"] if self.saturated else []
         notes += [untrained_note(", ".join(self.untrained))] if self.untrained else []
-        return "\n".join([repr(self), *notes, self.verdict])
+        if isinstance(self.interval, Interval):
+            low, high = (f"{end:.4g}" for end in (self.interval.low, self.interval.high))
+            notes.append(
+                f"With other inputs it would be between {low} and {high} ({self.interval.level:.0%} interval)."
+            )
+        elif self.interval:
+            notes.append(self.interval)
+        return "\n".join(map(visible, [repr(self), *notes, self.verdict]))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """What IPython shows: the verdict too, but for a score inside of something else."""
@@ -122,7 +134,7 @@ class Score(float):
 
     def _repr_html_(self) -> str:
         first, *rest = (html.escape(line) for line in self.explain().splitlines())
-        a, b = map(html.escape, self.names)
+        a, b = (html.escape(visible(name)) for name in self.names)
         return f"<p>{a} and {b}: <b>{first}</b>{self._bar()}</p>" + "".join(f"<p>{line}</p>" for line in rest)
 
     def _bar(self) -> str:
@@ -175,6 +187,8 @@ class Score(float):
         row |= {"precision": self.precision} if self.precision != "double" else {}
         if self.calibration is not None:
             row |= {name: float(getattr(self.calibration, name)) for name in CALIBRATED}
+        if isinstance(self.interval, Interval):
+            row |= {"low": float(self.interval.low), "high": float(self.interval.high)}
         return pd.DataFrame([row | {"larger_is": self.larger_is, "reason": "", "saturated": self.saturated}])
 
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from likewise._base.files import make_folder
-from likewise._base.names import short_names
+from likewise._base.files import check_name
+from likewise._base.folders import claim, file_of
+from likewise._base.names import short_names, visible
 from likewise._base.registry import normal
 from likewise.errors import InputError, UnknownNameError, did_you_mean
 from likewise.matrices.heatmap import SATURATED, Heatmap, heatmaps
@@ -91,8 +92,11 @@ class SimilarityMatrix(Labelled):
         values = np.array(self.values, dtype=np.float64)
         if values.shape != (len(names), len(names)):
             raise InputError(f"{len(names)} names need a {len(names)} x {len(names)} matrix, got {values.shape}.")
-        if repeated := [name for i, name in enumerate(names) if name in names[:i]]:
-            raise InputError(f"the name {repeated[0]!r} is given twice. Names must differ.")
+        if len(set(names)) < len(names):
+            repeated = next(name for i, name in enumerate(names) if name in names[:i])
+            raise InputError(f"the name {repeated!r} is given twice. Names must differ.")
+        for name in (*names, str(self.measure)):
+            check_name(name)
         values.setflags(write=False)
         info = getattr(self.measure, "info", None)  # a measure rather than its name
         facts = {
@@ -259,7 +263,8 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         return f"Comparison({len(self)} measures, {networks} networks)"
 
     def __str__(self) -> str:
-        return "\n".join([repr(self), fit_width(self.pairs(), most=12), *self.legend(), *self.notes()])
+        notes = map(visible, [*self.legend(), *self.notes()])
+        return "\n".join([visible(repr(self)), fit_width(self.pairs(), most=12), *notes])
 
     def _repr_html_(self) -> str:
         frame = self.pairs()
@@ -346,10 +351,10 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         """Write one file per measure, and return the folder.
 
         Args:
-            folder: Where to; it is made if missing.
+            folder: A new or an empty folder, or one that likewise wrote.
         """
         target = Path(folder)
-        make_folder(target)
+        claim(target)
         for name, matrix in self.items():
             matrix.save(target / f"{file_name(name)}{SAFETENSORS}")
         return target
@@ -361,11 +366,12 @@ class Comparison(Mapping[str, SimilarityMatrix]):
         Args:
             folder: Where the matrices are.
         """
-        paths = [path for kind in (NPZ, SAFETENSORS) for path in Path(folder).glob(f"*{kind}")]
+        folder = Path(folder)
+        paths = [path for kind in (NPZ, SAFETENSORS) for path in folder.glob(f"*{kind}")]
         if not paths:
             raise InputError(f"{folder} holds no saved matrices.")
         latest = {path.stem: path for path in paths}  # where an earlier version wrote npz, what replaces it
-        matrices = [SimilarityMatrix.load(latest[stem]) for stem in sorted(latest)]
+        matrices = [SimilarityMatrix.load(file_of(folder, latest[stem].name)) for stem in sorted(latest)]
         return cls({matrix.measure: matrix for matrix in matrices})
 
 

@@ -5,10 +5,12 @@ Only what is shown is shortened. Files and frames keep every name in full.
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from likewise._base.names import short_names
+from likewise._base.names import short_names, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +35,17 @@ def escape_latex(text: str) -> str:
     >>> print(escape_latex("50% of a_b ~ {x}"))
     50\\% of a\\_b \\textasciitilde{} \\{x\\}
     """
-    return "".join(_LATEX.get(sign, sign) for sign in text)
+    return "".join(_LATEX.get(sign, sign) for sign in visible(text))
+
+
+def escape_markdown(text: str) -> str:
+    """Escape a text for Markdown: no markup, no mention, no link, no end of a cell.
+
+    >>> escape_markdown("a|b *c* <img> @all")
+    'a\\\\|b \\\\*c\\\\* &lt;img&gt; &#64;all'
+    """
+    plain = html.escape(" ".join(visible(text).split()), quote=False)
+    return re.sub(r"([\\`*_{}\[\]|~#!])", r"\\\1", plain).replace("://", "&#58;//").replace("@", "&#64;")
 
 
 def as_latex(frame: pd.DataFrame, caption: Sequence[str]) -> str:
@@ -91,7 +103,8 @@ def _text(
     import pandas as pd
 
     sides = pd.Index(rows, name=frame.index.name), pd.Index(columns, name=frame.columns.name)
-    named = frame.set_axis(sides[0], axis=0).set_axis(sides[1], axis=1)
+    cells = frame.map(lambda cell: visible(cell) if isinstance(cell, str) else cell)
+    named = cells.set_axis(sides[0], axis=0).set_axis(sides[1], axis=1)
     text = named.to_string(max_rows=most, max_cols=most, line_width=width)
     return "\n".join(line.rstrip().removesuffix("\\").rstrip() for line in text.splitlines())
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from likewise._base.names import visible, visible_frame
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -57,14 +59,15 @@ class _PairNumbers:
     def __str__(self) -> str:
         if not self.names:
             return self._sentence()
-        frame = self.to_frame().drop(columns="measure")
+        frame = visible_frame(self.to_frame().drop(columns="measure"))
         text = frame.to_string(index=False, float_format="{:.4g}".format, max_rows=40)
-        return "\n".join(filter(None, [repr(self), text, self.null]))
+        return "\n".join(filter(None, [visible(repr(self)), text, visible(self.null)]))
 
     def _repr_html_(self) -> str:
-        frame = self.to_frame().drop(columns="measure")
+        frame = visible_frame(self.to_frame().drop(columns="measure"))
         table = frame.to_html(index=False, float_format="{:.4g}".format, max_rows=40)
-        return f"<p>{html.escape(repr(self))}</p>{table}" + (f"<p>{html.escape(self.null)}</p>" if self.null else "")
+        lines = [f"<p>{html.escape(visible(line))}</p>" for line in (repr(self), self.null) if line]
+        return "".join([lines[0], table, *lines[1:]])
 
     def _sentence(self) -> str:
         raise NotImplementedError

@@ -12,10 +12,24 @@ from likewise.errors import UnknownNameError
 from likewise.measures.facts import Info
 from likewise.measures.function import Measure
 from likewise.measures.pair import Pair
+from likewise.measures.planning import Cost, cost
 from likewise.measures.registry import MEASURES, RESI, get, measure, names, register, unregister
 from likewise.measures.representation import Representation
 
-__all__ = ["RESI", "Info", "Measure", "Pair", "Representation", "get", "measure", "names", "register", "unregister"]
+__all__ = [
+    "RESI",
+    "Cost",
+    "Info",
+    "Measure",
+    "Pair",
+    "Representation",
+    "cost",
+    "get",
+    "measure",
+    "names",
+    "register",
+    "unregister",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,8 @@ from typing import Any
 from likewise.measures.facts import Info as Info
 from likewise.measures.function import Measure as Measure
 from likewise.measures.pair import Pair as Pair
+from likewise.measures.planning import Cost as Cost
+from likewise.measures.planning import cost as cost
 from likewise.measures.registry import RESI as RESI
 from likewise.measures.registry import get as get
 from likewise.measures.registry import measure as measure
@@ -13,7 +15,7 @@ from likewise.measures.registry import register as register
 from likewise.measures.registry import unregister as unregister
 from likewise.measures.representation import Representation as Representation
 
-__all__ = ["RESI", "Info", "Measure", "Pair", "Representation", "get", "measure", "names", "register", "unregister"]
+__all__ = ["RESI", "Cost", "Info", "Measure", "Pair", "Representation", "cost", "get", "measure", "names", "register", "unregister"]
 
 def __getattr__(name: str) -> Measure: ...
 

@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from likewise._base.arrays import Array
 from likewise._base.optional import Library
 from likewise.errors import InputError
+from likewise.measures.numerics.kernels import Products
 from likewise.measures.pair import Kernel, Pair
 from likewise.measures.saturation import Saturation, Sizes
 
@@ -51,6 +53,8 @@ class Info:
         cost: How the time of a pair grows.
         cross: Works on the cross-covariance of the pair.
         kernels: The n x n matrices whose inner products are all it needs, by the options.
+        matrix: Its scores of many pairs at once from the inner products of its kernel; NaN where a pair needs a closer
+            look.
         saturates: Where the score follows from the sizes alone, by the options.
         limits: Smallest and largest value of an option, or its choices.
         shapes: How the reference turns maps into rows (the variant "resi" only).
@@ -84,6 +88,7 @@ class Info:
     cost: str = "n·d²"
     cross: bool = False
     kernels: Callable[[Mapping[str, Any]], tuple[Kernel, ...]] | None = None
+    matrix: Callable[[Products], Array] | None = None
     saturates: Callable[[Mapping[str, Any]], Saturation | None] | None = None
     limits: Mapping[str, Limit] = field(default_factory=dict)
     shapes: Literal["spatial", "flatten"] = "spatial"

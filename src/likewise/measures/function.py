@@ -19,12 +19,14 @@ import torch
 from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
+from likewise._base.arrays import Array
 from likewise._base.hashing import digest
-from likewise._base.machine import is_out_of_memory, one_thread
+from likewise._base.machine import one_thread
 from likewise._base.optional import Library
 from likewise.errors import InputError, LikewiseError, MeasureError, OptionError, UndefinedError, brief, did_you_mean
 from likewise.matrices.score import range_text
 from likewise.measures.facts import Info, describe
+from likewise.measures.numerics.kernels import Products
 from likewise.measures.pair import Kernel, Pair, pair_of
 from likewise.measures.saturation import Saturation, Sizes
 from likewise.views import Activations
@@ -203,7 +205,7 @@ class Measure:
                 "scales lie this far apart are best scaled or left out."
             ) from error
         except Exception as error:
-            if self.built_in or isinstance(error, LikewiseError) or is_out_of_memory(error):
+            if self.built_in or isinstance(error, LikewiseError):
                 raise
             raise MeasureError(f"{self.key} failed on {pair}: {type(error).__name__}: {error}") from error
         return self._inside_bounds(value, pair)
@@ -245,7 +247,8 @@ class Measure:
         """The value, moved to its bounds where rounding put it a little beyond them."""
         if not math.isfinite(value):
             result = "0/0" if value != value else "more than a float can hold"
-            raise UndefinedError(f"{self.key} is undefined for {pair}: the formula gave {result}.")
+            gave = f"the formula gave {result}" if self.built_in else f"the function gave {value}"
+            raise UndefinedError(f"{self.key} is undefined for {pair}: {gave}.")
         (low, high), rounding = self.info.bounds, pair.close(ROUNDING)
         if low is not None and low - rounding <= value < low:
             return float(low)
@@ -260,6 +263,23 @@ class Measure:
             except (TypeError, ValueError, RuntimeError):
                 pass
         raise MeasureError(f"{self.key} gave {brief(result)} for {pair}. A measure gives one number.")
+
+    def scores(self, products: Products) -> Array | None:
+        """Values of many pairs at once, NaN where a pair has to be scored alone; None where all of them have to.
+
+        Args:
+            products: The inner products of the measure's kernel, which the networks have.
+        """
+        if self.info.matrix is None or self.missing_options or products.n < self.rows:
+            return None
+        with np.errstate(all="ignore"):
+            values = self.info.matrix(products)
+        values = np.where(np.isfinite(values), values, np.nan)
+        (low, high), rounding = self.info.bounds, products.close(ROUNDING)
+        for bound, beyond in ((low, -1), (high, 1)):
+            if bound is not None:
+                values[(beyond * (values - bound) > 0) & (beyond * (values - bound) <= rounding)] = bound
+        return values
 
     @property
     def rows(self) -> int:

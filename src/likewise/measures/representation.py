@@ -288,7 +288,8 @@ class Representation(Values):
     @property
     def keeps_distances(self) -> bool:
         """Whether the whole matrix of distances is kept: several pairs need it, and there is room."""
-        return self.workspace.shares_squares and self.workspace.keeps_squares(self.n)
+        shared = self.workspace.shares_squares and not self.workspace.reads_once(self.n)
+        return shared and self.workspace.keeps_squares(self.n)
 
     @quantity(permuted="rows")
     def _toward_mean(self) -> tuple[Tensor, float]:

@@ -27,7 +27,7 @@ _counter = itertools.count()
 
 CONSTANT = 1e-13  # spread below this share of the norm is rounding: means are taken off in double precision
 FAR = 1e-6  # spread below this share of the norm, around a mean that is large beside it
-MANY = 1 << 16  # entries from which single precision is worth having
+MANY = 1 << 16  # entries per network of a pair from which single precision is worth having
 SLIGHT = 1e-12  # share of the square of the values that products in single precision do not notice
 SQUARES = (1e-10, 1e10)  # mean squares whose products have squares within single precision
 
@@ -198,8 +198,10 @@ class Values:
 
     @property
     def _worth_float32(self) -> bool:
-        ordinary = not (self.wide or self.exponent) and torch.get_float32_matmul_precision() == "highest"
-        return ordinary and self.n * self.d >= MANY and self.view.values.dtype == torch.float32
+        if self.exponent or self.view.values.dtype != torch.float32 or (self.wide and self.workspace.resampled):
+            return False  # the last: resampling keeps whole matrices of inner products
+        worth = self.n * self.d * self.workspace.networks >= 2 * MANY
+        return worth and torch.get_float32_matmul_precision() == "highest"
 
     # --- choices among the inputs ---------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 `sources/` has one file per prefix of an address, `inputs/` what a network is shown, `anatomy/` what is where in it,
 `zoo/` the architectures written here, `training/` the loop.
-The room imports `_base`, `wordnet` and `data`.
+The room imports `_base`, `work`, `wordnet` and `data`.
 """
 
 from likewise._base.lazy import lazy

@@ -14,6 +14,7 @@ to be compared, `hf:NAME@step1000,step2000`. A file that exists, or whose name e
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -37,9 +38,10 @@ from likewise.networks.inputs.normalisation import (
     transform_of,
     typed_values,
     unwrapped,
+    warn_replaced,
 )
 from likewise.networks.inputs.tokenizers import with_tokenizer
-from likewise.networks.inputs.transforms import from_callable
+from likewise.networks.inputs.transforms import from_callable, normalisation_of
 from likewise.networks.sources.base import PYTHON_FILE, SOURCES, Loaded, NetworkAddress, NetworkInfo, Request, Source
 from likewise.networks.sources.python_file import load_function
 from likewise.networks.zoo.registry import ZOO
@@ -49,7 +51,7 @@ _LONGEST = 4096
 _PARTS = re.compile(r"(?P<name>[^,@]*)(?P<options>(,[^,@]*)*)(@(?P<weights>.+))?")
 _FILE = re.compile(r"(?P<file>(?:(?!,\w+=).)+?\.py):(?P<rest>[^:,@]+(,[^@]*)?(@.+)?)")
 SHOWING = ("mean", "std", "transform")  # options of every network: how it is shown images
-SHOWING_TEXT = r",(?:(?:mean|std)=[-+./\deE]*(?:,[-+.\d][-+./\deE]*)*|transform=[^,@=]+)"
+SHOWING_TEXT = r",(?:(?:mean|std)=[^@=]*?(?=,\w+=|@|$)|transform=[^,@=]+)"
 OWN = "own"  # in the header of weights: images are shown by the transform of the network's source
 
 
@@ -309,8 +311,12 @@ def network(
             f"{address} is trained on data as it is, so transform means nothing. Give mean and std, or leave it out."
         )
     if "transform" in said:
-        loaded = replace(loaded, mean=None, std=None, transform=from_callable(load_function(said["transform"])))
+        loaded = replace(loaded, transform=from_callable(load_function(said["transform"])))
     net = with_weights(loaded, parts, header, sizing).eval()
+    if said:
+        warn_replaced(net, repr(without_showing(str(address))[0]), _typed(said, 6))
+    if (values := normalisation_of(loaded.transform, inputs)) is not None and "transform" in said:
+        said, loaded = dict(zip(("mean", "std"), values, strict=True)), replace(loaded, transform=None)
     if "transform" in said:
         net = unwrapped(net)  # it gives images as the network inside takes them
         every_option |= {"transform": str(getattr(said["transform"], "__name__", said["transform"]))}
@@ -332,9 +338,18 @@ def _pop_showing(options: dict[str, Any]) -> dict[str, Any]:
 
 def normalised(network: str | nn.Module, mean: Any, std: Any) -> str | nn.Module:
     """A module, or the address of a network, that normalises images by this mean and deviation."""
-    if isinstance(network, nn.Module):
-        return normalised_by(network, mean, std)
-    return f"{network},mean={typed_values('mean', mean)},std={typed_values('std', std)}"
+    showing = {"mean": mean, "std": std}
+    if not isinstance(network, nn.Module):
+        return f"{network},{_typed(showing)}"
+    warn_replaced(network, type(unwrapped(network)).__name__, _typed(showing, 6))
+    return normalised_by(network, mean, std)
+
+
+def _typed(showing: Mapping[str, Any], digits: int = 9) -> str:
+    """How images are shown, as it is typed in an address."""
+    if "transform" in showing:
+        return f"transform={getattr(showing['transform'], '__name__', showing['transform'])}"
+    return ",".join(f"{name}={typed_values(name, showing[name], digits)}" for name in ("mean", "std"))
 
 
 def _as_built(net: nn.Module, tokenizer: Any, options: dict[str, Any]) -> nn.Module:

@@ -8,14 +8,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from likewise._base.machine import free_memory
+from likewise._base.machine import accelerator, check_device, free_memory
+from likewise._base.progress import warn
 from likewise.data import Data
 from likewise.data.inputs import channel_statistics
 from likewise.errors import InputError, LikewiseError, first_line
 from likewise.networks import weight_metadata
 from likewise.networks import weights as files
 from likewise.networks.forward import input_kind
-from likewise.networks.inputs.normalisation import Normalised, NormalisedVideo, normalised_by
+from likewise.networks.inputs.normalisation import OF_DATA, Normalised, NormalisedVideo, normalised_by, note
 from likewise.networks.sources.base import Loaded, NetworkAddress, Request, Source
 
 _MANY = 10_000  # a size from which on a network is weighed before it is built
@@ -71,9 +72,29 @@ def with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any]
         and input_kind(net) in (None, "image")
     ):
         mean, std = channel_statistics(data)
+        note(net, "normalisation", OF_DATA)
     if mean is None or std is None:
         return net
     return (NormalisedVideo if loaded.video else Normalised)(net, mean, std)
+
+
+def on_device(net: nn.Module, device: Any = None) -> nn.Module:
+    """A network that was built from an address, where it runs: on the device, by default the machine's accelerator."""
+    if device is not None:
+        check_device(device)
+    target = accelerator() if device is None else torch.device(device)
+    if target is None:
+        return net
+    try:
+        return net.to(target)
+    except (RuntimeError, TypeError, NotImplementedError) as error:  # too little memory, or no float64 there
+        net.to("cpu")
+        if device is not None:
+            raise InputError(
+                f"the network cannot be moved to {device}: {first_line(error)}. Leave out device, or choose another."
+            ) from error
+        warn(f"the network runs on the CPU, since it cannot be moved to {target}: {first_line(error)}.")
+        return net
 
 
 def sizes_from(data: Data | None, address: NetworkAddress, pretrained: bool) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from typing import Any, Literal, cast
 import torch
 from torch import Tensor, nn
 
-from likewise._base.machine import is_out_of_memory
+from likewise._base.machine import check_device, is_out_of_memory
 from likewise.data import Data
 from likewise.errors import ForwardError, InputError, LikewiseError, brief, did_you_mean, first_line
 from likewise.networks.anatomy.classifier import answer_field
 from likewise.networks.anatomy.outputs import fields, tensor_at
 from likewise.networks.inputs.feature_extractors import Prepared, quiet
-from likewise.networks.inputs.normalisation import Normalised, transform_of, unwrapped
+from likewise.networks.inputs.normalisation import Normalised, transform_of, unwrapped, warn_replaced
 from likewise.networks.inputs.transforms import from_callable, transformed
 from likewise.networks.sources.python_file import load_function
 from likewise.networks.zoo.registry import ImageNetwork
@@ -91,6 +91,8 @@ def transform_for(net: nn.Module, data: Any, label: str, transform: Any = None) 
             )
         data = data.of_kind(kind)
     applied = transform_of(net) if transform is None else from_callable(load_function(transform))
+    if isinstance(transform, str):
+        warn_replaced(net, label, f"transform={transform}")
     return data if applied is None else transformed(data, applied, label, asked=transform is not None)
 
 
@@ -114,7 +116,7 @@ def _features(net: nn.Module, inputs: Any) -> Any:
         prepared = inside.from_samples(inputs)
     else:
         return _of_its_kind(inside, inputs)
-    device = next((p.device for p in net.parameters()), None)
+    device = device_of(net)
     if isinstance(prepared, (Prepared, Tensor)):
         return prepared.to(device)
     if not isinstance(prepared, Mapping):
@@ -341,14 +343,7 @@ def _only_device(net: nn.Module, device: Any) -> torch.device | None:
     """Where the network has to be brought back to: None where it stays."""
     if device is None:
         return None
-    try:
-        usable = torch.empty(0, device=device).device.type != "meta"  # it would lose the weights
-    except (RuntimeError, AssertionError, NotImplementedError):
-        usable = False
-    if not usable:
-        raise InputError(
-            f"device {str(device)!r} cannot be used here. Leave it out, or name one that torch has, such as 'cpu'."
-        )
+    check_device(device)
     homes = {value.device for value in [*net.parameters(), *net.buffers()]}
     if len(homes) > 1:
         raise InputError(
@@ -356,6 +351,11 @@ def _only_device(net: nn.Module, device: Any) -> torch.device | None:
         )
     home = next(iter(homes), None)
     return None if home == torch.device(device) else home
+
+
+def device_of(net: nn.Module, default: Any = None) -> Any:
+    """Where the inputs of a network have to be: with its first weight."""
+    return next((value.device for value in net.parameters()), default)
 
 
 def check_dtype(dtype: str) -> None:

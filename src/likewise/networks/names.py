@@ -22,6 +22,7 @@ from likewise.networks.address import (
     without_showing,
 )
 from likewise.networks.address import network as load_network
+from likewise.networks.building import on_device
 from likewise.networks.inputs.normalisation import unwrapped
 
 
@@ -86,8 +87,14 @@ def untrained_networks(networks: Mapping[str, Any], *, own_names: bool) -> tuple
     return tuple(dict.fromkeys(addresses.values() if own_names else addresses))
 
 
-def network_and_name(network: str | nn.Module, name: str | None = None, *, data: Any = None) -> tuple[nn.Module, str]:
-    """The network an address means, sized for the data where it is untrained, and what it is called."""
+def network_and_name(
+    network: str | nn.Module, name: str | None = None, *, data: Any = None, device: Any = None
+) -> tuple[nn.Module, str]:
+    """The network an address means, sized for the data where it is untrained, and what it is called.
+
+    One of an address is brought to the device, by default to the accelerator if there is one; a module stays where
+    it is.
+    """
     module = load_network(network, data=data if isinstance(data, Data) else None, domain=domain_of(data))
     called = name or (network if isinstance(network, str) else _module_name(module))
     if any(value.is_meta for value in module.parameters()):
@@ -95,7 +102,7 @@ def network_and_name(network: str | nn.Module, name: str | None = None, *, data:
             f"{called!r} is on the device 'meta', where weights have no values. Build it outside of "
             "torch.device('meta'), or call to_empty(device='cpu') on it and load its weights."
         )
-    return module, called
+    return on_device(module, device) if isinstance(network, str) else module, called
 
 
 def address_of(network: Any) -> str:

@@ -18,7 +18,7 @@ from likewise.data import Data, Images
 from likewise.data.inputs import channel_statistics
 from likewise.networks.class_names import output_indices, output_labels
 from likewise.networks.forward import eval_mode, input_kind, logits
-from likewise.networks.inputs.normalisation import Normalised, note, noted, transform_of, unwrapped
+from likewise.networks.inputs.normalisation import Normalised, note, noted, transform_of, typed_values, unwrapped
 
 TRIED, _AT_ONCE = 200, 50  # images, and those of one batch
 LEVEL = 0.05
@@ -65,11 +65,12 @@ def check_normalisation(net: nn.Module, data: Any, label: str, device: Any = Non
         for values, right in better
         if right is not best and _chance(right, best) > LEVEL
     ]
+    spoken = f"--mean {typed_values('mean', mean)} --std {typed_values('std', std)}"
     equal = f" (and hardly less often by {' or '.join(alike)})" if alike else ""
     warn(
         f"{start}. It is shown [0, 1] and is right on {share}; normalised by {_typed(mean, std)} it would be on "
-        f"{_percent(best)}{equal}. Add ',{_typed(mean, std)}' to its address, or say --mean {_text(mean)} --std "
-        f"{_text(std)} (in Python mean=, std=)."
+        f"{_percent(best)}{equal}. Add ',{_typed(mean, std)}' to its address, or say {spoken} (in Python "
+        "mean=, std=), which hold for all networks."
     )
 
 
@@ -126,8 +127,4 @@ def _chance(plain: Tensor, other: Tensor) -> float:
 
 
 def _typed(mean: Sequence[float], std: Sequence[float]) -> str:
-    return f"mean={_text(mean)},std={_text(std)}"
-
-
-def _text(values: Sequence[float]) -> str:
-    return ",".join(f"{value:g}" for value in (values[:1] if len(set(values)) == 1 else values))
+    return f"mean={typed_values('mean', mean)},std={typed_values('std', std)}"

@@ -7,7 +7,6 @@ Python file, a hub's address, a checkpoint, remote code) has to be typed by the 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -92,7 +91,7 @@ def _is_word(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**63
 
 
 def _is_plain(name: str, value: Any) -> bool:

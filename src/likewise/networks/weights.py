@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from likewise._base import sealed
 from likewise._base.files import is_file, reading
+from likewise._base.formats.torch_files import read_torch
 from likewise._base.progress import warn
-from likewise._base.torch_files import read_torch
 from likewise.errors import InputError, MissingDataError
 from likewise.networks.inputs.normalisation import Normalised, unwrapped
 

@@ -2,14 +2,15 @@
 
 Three learn the same from different seeds, four have other architectures, one learns random labels, one is offered a
 shortcut and one is trained against attacks: a good measure should tell them apart. Every step writes its results to its
-own folder, with a key of its settings, and is skipped when the demo runs again.
+own folder, with a key of its settings and a list of its files, and is skipped when the demo runs again and all of them
+are as they were written.
 """
 
 from __future__ import annotations
 
-import shutil
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,11 @@ from typing import Any
 import torch
 
 from likewise import __version__
-from likewise._base.files import make_folder, write_whole
+from likewise._base import sealed
+from likewise._base.files import write_whole
+from likewise._base.folders import claim, clear, file_of, files_of, read_json
 from likewise._base.hashing import facts_digest
+from likewise._base.names import csv_text
 from likewise.analysis.families import sklearn
 from likewise.classes.inspector import Inspector
 from likewise.comparison.compare import compare
@@ -26,7 +30,7 @@ from likewise.comparison.influence import INPUTS, influence
 from likewise.comparison.layerwise import layerwise
 from likewise.data import Data, dataset
 from likewise.data.changes import add_shortcut, randomise_labels
-from likewise.errors import InputError
+from likewise.errors import StoreError
 from likewise.networks import network, train
 from likewise.report.page import Contents, contents, render
 from likewise.report.runs import COMPONENTS, TABLE, read_runs
@@ -71,7 +75,7 @@ STUDENTS = (
         settings={"adversarial": {"attack": "pgd", "eps": 0.1, "iterations": 4}},
     ),
 )
-STEP_FOLDERS, DONE, MARKER = ("compared", "attacked", "layers", "unseen"), "done.txt", "likewise-demo.txt"
+DONE = "done.json"
 Say = Callable[[str], None]
 
 
@@ -79,7 +83,7 @@ def demo(folder: str | Path = "demo", *, say: Say = print, students: tuple[Stude
     """Train, watch, attack and compare small networks, and write `report.html`.
 
     Args:
-        folder: Where everything is written; rerun with the same folder to resume.
+        folder: A new or an empty folder; rerun with it to resume. What is damaged or missing is made again.
         say: What receives a line for every step.
         students: The networks.
 
@@ -88,11 +92,11 @@ def demo(folder: str | Path = "demo", *, say: Say = print, students: tuple[Stude
 
     Raises:
         MissingDependencyError: scikit-learn is not installed.
-        InputError: The folder holds files that no demo made.
+        StoreError: The folder holds files that likewise did not write.
     """
     sklearn("cluster")  # before any network is trained
     folder, began = Path(folder), time.perf_counter()
-    _claim(folder)
+    claim(folder)
     probe, threads = dataset("digits:test"), torch.get_num_threads()
     torch.set_num_threads(1)  # the networks are too small to share
     try:
@@ -112,18 +116,6 @@ def demo(folder: str | Path = "demo", *, say: Say = print, students: tuple[Stude
     return page
 
 
-def _claim(folder: Path) -> None:
-    """Mark an empty folder as one of the demo, whose steps replace their results; refuse any other that is not."""
-    make_folder(folder)
-    marker, is_older = folder / MARKER, all((folder / step / DONE).is_file() for step in STEP_FOLDERS)
-    if not marker.is_file() and not is_older and any(folder.iterdir()):
-        raise InputError(
-            f"{folder} holds files that no demo made, and a demo replaces what it finds. Choose a folder of its own, "
-            f"as in likewise demo {folder / 'demo'}."
-        )
-    write_whole(marker, b"The demo of likewise wrote this folder, and replaces its files when it runs again.\n")
-
-
 @dataclass(frozen=True)
 class _Steps:
     """Steps that run once: each in its own folder, with a key of its settings."""
@@ -138,16 +130,37 @@ class _Steps:
         recipe = {"students": list(map(repr, self.students)), "settings": repr(settings)}
         key = facts_digest(recipe | {"likewise": __version__, "torch": torch.__version__})
         folder = self.folder / name
-        done = folder / DONE
-        if done.exists() and done.read_text(encoding="utf-8") == key:
+        record = _record(folder)
+        if record.get("key") == key and "files" in record and _are_intact(folder, record["files"]):
             self.say(f"{what}: read from {folder}")
             return
         self.say(what)
-        for old in folder.glob("*"):  # of other networks or settings; the store is keyed by itself
-            if old.name != "store":
-                shutil.rmtree(old) if old.is_dir() else old.unlink()
+        if record.get("key") != key:
+            clear(folder)  # of other networks or settings; the store is keyed by itself
+            write_whole(folder / DONE, json.dumps({"key": key}).encode())
         step(*arguments, folder)
-        write_whole(done, key.encode())
+        files = sorted(set(files_of(folder)) - {DONE})
+        write_whole(folder / DONE, json.dumps({"key": key, "files": files}).encode())
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    """The settings of a step that was begun, and the files of one that is done."""
+    try:
+        return read_json(folder, DONE, required=True)
+    except StoreError:
+        return {}
+
+
+def _are_intact(folder: Path, names: Sequence[str]) -> bool:
+    """Whether files are there and as they were written."""
+    try:
+        for name in names:
+            path = file_of(folder, name, required=True)
+            if path.suffix == sealed.ENDING:
+                sealed.verify(path, required=True)
+    except (StoreError, OSError, ValueError):
+        return False
+    return True
 
 
 def _train(folder: Path, students: tuple[Student, ...], digits: Data, probe: Data, say: Say) -> dict[str, str]:
@@ -193,8 +206,7 @@ def _layers(networks: Mapping[str, str], probe: Data, out: Path) -> None:
 
 def _unseen(student: Student, out: Path) -> None:
     result = run(student.address, "digits", preset="small", store=out / "store")
-    make_folder(out)
-    means([result]).to_csv(out / TABLE)
+    write_whole(out / TABLE, csv_text(means([result])).encode())
     result.save(out / "0.safetensors")
 
 

@@ -13,7 +13,7 @@ from likewise.analysis.component_analysis import keywords
 from likewise.analysis.families import Clusters, clusters
 from likewise.analysis.family_evidence import LEAST
 from likewise.errors import InputError, MissingDependencyError
-from likewise.matrices.labelled import UNTRAINED
+from likewise.matrices.labelled import ACCURACIES, UNTRAINED
 from likewise.matrices.shares import comparable
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.report.runs import Runs
@@ -94,6 +94,9 @@ def report_networks(runs: Runs, *, seed: int = 0) -> ReportNetworks:
 def _accuracies(runs: Runs) -> dict[str, tuple[float, int]]:
     """The accuracy of networks, and of how many inputs."""
     accuracies: dict[str, tuple[float, int]] = {}
+    for matrix in runs.matrices:
+        shares = matrix.about.get(ACCURACIES) or {}
+        accuracies |= {name: (share, int(matrix.about.get("n", 0) or 1)) for name, share in shares.items()}
     for influence in runs.inputs:
         labelled = influence.labels >= 0
         if labelled.any() and (influence.predictions >= 0).all():

@@ -20,7 +20,7 @@ from typing import Any
 
 from likewise import __version__
 from likewise._base.files import write_whole
-from likewise._base.names import short_names
+from likewise._base.names import short_names, visible, visible_all
 from likewise.errors import InputError
 from likewise.report.families import ReportNetworks, report_networks
 from likewise.report.grids import score_grids, view_ranks
@@ -175,7 +175,7 @@ def render(page: Contents, title: str | None = None) -> str:
 
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     plotly = _read("plotly-cartesian.min.js")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_shown)
     return environment.from_string(_read("report.html")).render(
         title=title or page.title,
         version=__version__,
@@ -185,8 +185,12 @@ def render(page: Contents, title: str | None = None) -> str:
         style=Markup(_read("report.css")),
         plotly=Markup(plotly),
         script=Markup(script),
-        data=Markup(as_json(page.data())),
+        data=Markup(as_json(visible_all(page.data()))),
     )
+
+
+def _shown(value: Any) -> Any:
+    return visible(value) if type(value) is str else value  # a Markup is of this package
 
 
 def as_json(content: Any) -> str:

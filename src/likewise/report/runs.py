@@ -17,14 +17,17 @@ A folder may hold several of these, and folders that hold them.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from likewise._base import sealed
 from likewise._base.files import is_file, is_folder, reading
+from likewise._base.folders import file_at, file_of, folder_of, read_text
+from likewise._base.formats.records import check, parse
+from likewise._base.progress import warn
 from likewise.analysis.files import CSV, read_matrix, read_table
 from likewise.benchmark.results.frame import RESULTS, Results
 from likewise.classes.inspector import Inspector
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COMMAND, COMPONENTS, TABLE = "command.txt", "components.csv", "zeroshot.csv"
+_LONGEST_COMMAND = 2**20
 _SKIPPED = ("store", "networks", "epochs", "matrices")
 
 
@@ -117,7 +121,10 @@ def _read_tree(folder: Path, runs: Runs) -> None:
     """Read a folder and the folders in it, but for those that were read before."""
     has_results = _read_folder(folder, runs)
     for inner in sorted(folder.iterdir()):
-        if not inner.is_dir() or inner.name.startswith(".") or inner.name in _SKIPPED:
+        if not is_folder(inner) or inner.name.startswith(".") or inner.name in _SKIPPED:
+            continue
+        if folder_of(folder, inner.name) is None:
+            warn(f"{inner} leads out of {folder} and is not read. Give it by its own path.")
             continue
         read_before = any(Path(source).is_relative_to(inner) for source, _ in runs.sources)
         has_results = read_before or _read_folder(inner, runs) or has_results
@@ -141,28 +148,28 @@ def _read_folder(folder: Path, runs: Runs) -> bool:
     """Read whatever a folder holds, and say whether there was anything."""
     before = len(runs.sources)
     for name, read in _READERS.items():
-        if (folder / name).exists():
+        if os.path.lexists(folder / name):
             read(folder, runs)
     if len(runs.sources) == before:  # files of matrices, as a comparison is saved
         for file in _saved(folder):
             _read_file(file, runs)
-    if len(runs.sources) > before and (folder / COMMAND).exists():
-        runs.commands.append((folder / COMMAND).read_text(encoding="utf-8", errors="replace").strip())
+    if len(runs.sources) > before and os.path.lexists(folder / COMMAND):
+        runs.commands.append(read_text(folder, COMMAND, limit=_LONGEST_COMMAND).strip())
     return len(runs.sources) > before
 
 
 def _saved(folder: Path) -> list[Path]:
     """Files that say of themselves that they are a matrix."""
-    files = sorted(path for kind in (SAFETENSORS, NPZ) for path in folder.glob(f"*{kind}") if path.name != WEIGHTS)
+    names = sorted(path.name for kind in (SAFETENSORS, NPZ) for path in folder.glob(f"*{kind}"))
+    files = [file_of(folder, name) for name in names if name != WEIGHTS]
     return [path for path in files if path.suffix == NPZ or {"facts", "csm", "rows"} & set(_metadata(path))]
 
 
 def _metadata(path: Path) -> dict[str, str]:
-    from safetensors import safe_open
-
+    """What a file says of itself, which matches its checksum."""
     sentence = f"{path} is no file of results, or it is damaged ({{reason}}). Run again what wrote it."
-    with reading(path, sentence, StoreError), safe_open(path, framework="numpy") as file:
-        return dict(file.metadata() or {})
+    with reading(path, sentence, StoreError):
+        return sealed.read(file_at(path), required=False)[1]
 
 
 def _read_file(path: Path, runs: Runs) -> None:
@@ -179,7 +186,8 @@ def _read_file(path: Path, runs: Runs) -> None:
 def _read_matrix(path: Path, runs: Runs) -> None:
     """A file that says in its header which kind of matrix it holds."""
     header = {} if path.suffix == NPZ else _metadata(path)
-    facts: dict[str, Any] = json.loads(header.get("facts", "{}"))
+    with reading(path, f"{path} is damaged ({{reason}}). Run again what wrote it.", StoreError):
+        facts = parse(header.get("facts", "{}"))
     if "seeds" in facts:
         _zeroshot([path], runs)
     elif facts.get("matrix") == LayerMatrix.KIND or "rows" in header:
@@ -195,12 +203,14 @@ def _read_matrix(path: Path, runs: Runs) -> None:
 
 
 def _transfer(folder: Path, runs: Runs) -> None:
-    matrix = load(folder) if (folder / ANSWERS).exists() else TransferMatrix.load(folder / MATRIX)
+    answered = os.path.lexists(folder / ANSWERS)
+    matrix = load(folder) if answered else TransferMatrix.load(file_of(folder, MATRIX))
     runs._add_matrix(matrix, folder)
 
 
 def _matrices(folder: Path, runs: Runs) -> None:
-    files = _saved(folder / "matrices")
+    inner = folder_of(folder, "matrices")
+    files = [] if inner is None else _saved(inner)
     if not files:
         raise InputError(f"{folder / 'matrices'} holds no saved matrices. Run again what wrote the folder.")
     for file in files:
@@ -208,16 +218,24 @@ def _matrices(folder: Path, runs: Runs) -> None:
 
 
 def _inspection(folder: Path, runs: Runs) -> None:
-    first = next(iter(sorted(folder.glob("[0-9]*.safetensors"))), None)
+    epochs = sorted(path for path in folder.glob("[0-9]*.safetensors") if path.stem.isdecimal())
+    first = next(iter(epochs), None)
     if first is None:
         raise InputError(f"{folder} has curves of an inspection and no epoch of it. Run likewise inspect again.")
     sentence = f"{first} is no epoch of an inspection, or it is damaged. Run likewise inspect again."
     with reading(first, sentence, StoreError):
-        classes = json.loads(_metadata(first)["inspection"])["classes"]
-    reference = ClassSimilarity.load(folder / REFERENCE) if (folder / REFERENCE).exists() else None
+        facts = parse(_metadata(file_of(folder, first.name))["inspection"])
+        check(facts, {"classes": list[str]})
+    has_reference = os.path.lexists(folder / REFERENCE)
+    reference = ClassSimilarity.load(file_of(folder, REFERENCE)) if has_reference else None
     name = folder.name if folder.name not in runs.inspections else str(folder)
-    runs.inspections[name] = Inspector(list(classes), reference=reference, out=folder)
+    runs.inspections[name] = Inspector(facts["classes"], reference=reference, out=folder)
     runs._note(folder, f"an inspection of {len(runs.inspections[name].records.reports)} epochs")
+
+
+def _zeroshots(folder: Path, runs: Runs) -> None:
+    names = sorted(path.name for path in folder.glob("[0-9]*.safetensors"))
+    _zeroshot([file_of(folder, name) for name in names], runs)
 
 
 def _zeroshot(files: Sequence[Path], runs: Runs) -> None:
@@ -233,14 +251,14 @@ def _benchmark(folder: Path, runs: Runs) -> None:
 
 
 def _inputs(folder: Path, runs: Runs) -> None:
-    runs.inputs.append(Influence.load(folder / INPUTS))
+    runs.inputs.append(Influence.load(file_of(folder, INPUTS)))
     runs._note(folder / INPUTS, "which inputs networks differ on")
 
 
 def _components(folder: Path, runs: Runs) -> None:
     import pandas as pd
 
-    table = read_table(folder / COMPONENTS)
+    table = read_table(file_of(folder, COMPONENTS))
     runs.components = table if runs.components is None else pd.concat([runs.components, table])
     runs.components = runs.components[~runs.components.index.duplicated(keep="last")]
     runs._note(folder / COMPONENTS, f"components of {len(table)} networks")
@@ -249,10 +267,10 @@ def _components(folder: Path, runs: Runs) -> None:
 LAYERWISE = "layerwise.safetensors"
 _READERS: dict[str, Callable[[Path, Runs], None]] = {
     MATRIX: _transfer,
-    LAYERWISE: lambda folder, runs: _read_matrix(folder / LAYERWISE, runs),
+    LAYERWISE: lambda folder, runs: _read_matrix(file_of(folder, LAYERWISE), runs),
     "matrices": _matrices,
     CURVES: _inspection,
-    TABLE: lambda folder, runs: _zeroshot(sorted(folder.glob("[0-9]*.safetensors")), runs),
+    TABLE: _zeroshots,
     RESULTS: _benchmark,
     INPUTS: _inputs,
     COMPONENTS: _components,

@@ -21,7 +21,7 @@ from likewise.data import Data, as_data
 from likewise.errors import InputError, brief
 from likewise.measures.representation import Representation
 from likewise.networks.class_names import class_names, output_indices, output_labels
-from likewise.networks.forward import checked_logits, eval_mode, transform_for
+from likewise.networks.forward import checked_logits, device_of, eval_mode, transform_for
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.names import expanded, named_networks, network_and_name
 from likewise.networks.unknown_normalisation import check_normalisation
@@ -30,7 +30,7 @@ _LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
 _CREATING = RLock()
 AT_ONCE = 256  # inputs in one forward pass
 ATTACK = "know what an attack leads away from"
-NOT_HERE = ("layers", "head", "reduce", "transform", "dtype")  # fields of `Show`: networks answer as a whole
+NOT_HERE = ("layers", "head", "reduce", "dtype")  # fields of `Show`: networks answer as a whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +97,9 @@ class Classifier:
 @contextmanager
 def classifier(name: str, network: Any, data: Data, device: Any = None) -> Iterator[Classifier]:
     """A module or the network of an address, in eval mode on a device, locked for this thread."""
-    module, _ = network_and_name(network, name, data=data)
+    module, _ = network_and_name(network, name, data=data, device=device)
     with _lock_of(module), eval_mode(module, device) as net:
-        inputs = transform_for(module, data, repr(name))
+        device, inputs = device_of(net), transform_for(module, data, repr(name))
         first, _ = next(iter(inputs.batches(1, device=device)))
         logits = checked_logits(net, first)
         if logits.ndim != 2 or not logits.is_floating_point():
@@ -113,10 +113,20 @@ def classifier(name: str, network: Any, data: Data, device: Any = None) -> Itera
 @contextmanager
 def viewed_classifier(rep: Representation, data: Data) -> Iterator[Classifier]:
     """The network that a view was extracted from, with this data, on the device where its weights are."""
-    network = rep.subject.network
-    device = next((weight.device for weight in network.parameters()), None)
-    with classifier(rep.view.name, network, data, device) as net:
+    network = viewed_network(rep)
+    with classifier(rep.view.name, network, data, device_of(network)) as net:
         yield net
+
+
+def viewed_network(rep: Representation) -> nn.Module:
+    """The network that a view was extracted from, refused where a transform stood before it."""
+    if rep.subject.transform is not None:
+        raise InputError(
+            f"{rep.name} is shown what a transform gives, and here networks are shown pixels between 0 and 1. Give "
+            "mean and std, or add ',transform=FILE.py:function' to its address."
+        )
+    network: nn.Module = rep.subject.network
+    return network
 
 
 def _lock_of(module: nn.Module) -> RLock:

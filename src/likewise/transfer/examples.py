@@ -195,8 +195,8 @@ def check_attackable(net: Classifier) -> None:
 
 def _not_pixels(name: str) -> str:
     return (
-        f"{name!r} is shown what its own processor makes of an image, not pixels between 0 and 1, so it cannot be "
-        "attacked. Leave it out."
+        f"{name!r} is shown what a transform makes of an image, not pixels between 0 and 1, so it cannot be attacked. "
+        "Give mean and std in place of a transform that only normalises, else leave it out."
     )
 
 

@@ -18,10 +18,12 @@ from torch import Tensor
 
 from likewise._base import sealed
 from likewise._base.arrays import Array, as_array, check_labels
-from likewise._base.files import reading
+from likewise._base.files import check_name, reading
+from likewise._base.folders import file_at
+from likewise._base.formats.records import check, parse
 from likewise._base.hashing import facts_digest
 from likewise._base.progress import Progress
-from likewise.errors import InputError, StoreError
+from likewise.errors import InputError, StoreError, check_seed
 from likewise.matrices.labelled import position
 from likewise.transfer.classifiers import NOT_HERE, Classifier, check_same_classes, classifier, networks_and_data
 from likewise.views.show import Show, ShowOptions
@@ -59,6 +61,8 @@ class Answers:
                 f"logits of {len(names)} networks are ({len(names)}, inputs, classes), got {logits.shape}. Give one "
                 "row per input and network."
             )
+        for name in names:
+            check_name(name)
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise InputError(f"the name {twice!r} is given twice. Names must differ.")
@@ -123,6 +127,7 @@ class Answers:
         """
         if not 0 < share < 1:
             raise InputError(f"share is {share}. Give the share of inputs in the first part, between 0 and 1.")
+        check_seed(seed)
         order = np.random.default_rng(seed).permutation(self.n)
         first = round(share * self.n)
         if not 0 < first < self.n:
@@ -150,8 +155,10 @@ class Answers:
         """
         sentence = f"{path} holds no answers, or it is damaged. Give a file that Answers.save wrote."
         with reading(path, sentence, StoreError):
-            tensors, facts = sealed.read(path)
-            return cls(json.loads(facts["names"]), tensors["logits"], tensors["labels"])
+            tensors, facts = sealed.read(file_at(path))
+            record = parse(f'{{"names": {facts["names"]}}}')
+            check(record, {"names": list[str]})
+            return cls(record["names"], tensors["logits"], tensors["labels"])
 
 
 def answers(networks: Any, other: Any = None, data: Any = None, **show: Unpack[ShowOptions]) -> Answers:
@@ -164,8 +171,8 @@ def answers(networks: Any, other: Any = None, data: Any = None, **show: Unpack[S
         networks: An address or a module; or a list or mapping of them.
         other: The other network, where the first argument is one.
         data: Labelled data, or its address.
-        **show: How networks are shown (`mean`, `std`, `store`, `device`, `batch_size`, `progress`; see `Show`). By
-            default 256 inputs are shown at a time.
+        **show: How networks are shown (`mean`, `std`, `transform`, `store`, `device`, `batch_size`, `progress`; see
+            `Show`). By default 256 inputs are shown at a time.
     """
     settings = Show.only("answers", show, without=NOT_HERE)
     named, inputs = networks_and_data("answers", networks, other, data, "compare answers with them")
@@ -176,7 +183,7 @@ def answers(networks: Any, other: Any = None, data: Any = None, **show: Unpack[S
         folder = None if opened is None else opened.artifacts(ANSWERS)
         choices = settings.per_network(named)
         for name, network in named.items():
-            with classifier(name, choices[name].for_network(network)[0], inputs, settings.device) as net:
+            with classifier(name, choices[name].for_attack(network), inputs, settings.device) as net:
                 net.check_normalisation()
                 logits[name] = clean_logits(net, folder, settings.batch_size or BATCH)
             check_same_classes({name: rows.shape[1] for name, rows in logits.items()})

@@ -13,8 +13,10 @@ import numpy as np
 from likewise import __version__
 from likewise._base.arrays import Array
 from likewise._base.files import is_folder, write_whole
+from likewise._base.folders import claim, file_of
+from likewise._base.names import csv_text
 from likewise._base.progress import warn
-from likewise.errors import InputError
+from likewise.errors import InputError, StoreError
 from likewise.matrices.heatmap import Heatmap
 from likewise.matrices.labelled import accuracy_note, position
 from likewise.matrices.shares import difference, mean_of_two, wilson
@@ -116,6 +118,16 @@ class TransferMatrix(SimilarityMatrix):
             answers=answers,
         )
 
+    def check_loaded(self) -> None:
+        """Refuse arrays and facts of a file that do not belong together."""
+        super().check_loaded()
+        m, n = len(self), len(self.labels)
+        shapes = {"predictions": (m, m, n), "right": (m, n), "labels": (n,)}
+        if any(getattr(self, name).shape != shape for name, shape in shapes.items()) or self.right.dtype != bool:
+            raise ValueError("its predictions are of other networks or inputs")
+        if missing := {"rates", "counts", "percent", "same_mistakes"} - set(self.extra):
+            raise ValueError(f"it has no {min(missing)!r}")
+
     def __repr__(self) -> str:
         return super().__repr__().replace("SimilarityMatrix", "TransferMatrix", 1)
 
@@ -210,11 +222,12 @@ class TransferMatrix(SimilarityMatrix):
         """Write the matrix, a frame of all pairs and the clean answers into a folder, which `load` reads.
 
         Args:
-            folder: Where to write them.
+            folder: A new or an empty folder, or one that likewise wrote.
         """
         target = Path(folder)
+        claim(target, older=[FRAME])
         self.save(target / MATRIX)
-        write_whole(target / FRAME, self.to_frame(long=True).to_csv(index=False).encode())
+        write_whole(target / FRAME, csv_text(self.to_frame(long=True), index=False).encode())
         if self.answers is not None:
             self.answers.save(target / ANSWERS)
         return target
@@ -232,8 +245,14 @@ def load(run: str | os.PathLike[str]) -> TransferMatrix:
     """
     if not is_folder(run):
         raise InputError(f"there is no folder {run}. Give one that likewise transfer --out wrote.")
-    matrix = TransferMatrix.load(Path(run) / MATRIX)
-    return replace(matrix, answers=Answers.load(Path(run) / ANSWERS))
+    folder = Path(run)
+    matrix = TransferMatrix.load(file_of(folder, MATRIX))
+    answers = Answers.load(file_of(folder, ANSWERS))
+    if answers.names != matrix.names or answers.n != len(matrix.labels):
+        raise StoreError(
+            f"{folder / ANSWERS} and {folder / MATRIX} are of different networks. Run likewise transfer again."
+        )
+    return replace(matrix, answers=answers)
 
 
 def accuracy_gap(right: Array) -> tuple[int, int, float, tuple[float, float]]:

@@ -17,7 +17,7 @@ from likewise.errors import InputError, UndefinedError
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
-from likewise.transfer.classifiers import labelled
+from likewise.transfer.classifiers import labelled, viewed_network
 from likewise.transfer.examples import AttackSettings
 from likewise.transfer.session import Session
 
@@ -86,11 +86,7 @@ def sat(
 
 def _join(session: Session, rep: Representation) -> str:
     """The name of a network in the session, which it joins if it is new."""
-    if rep.subject.transform is not None:
-        raise InputError(
-            f"sat attacks pixels between 0 and 1, and {rep.name} is shown what a transform gives. Leave out transform."
-        )
-    return session.add(rep.view.name or "network", rep.subject.network)
+    return session.add(rep.view.name or "network", viewed_network(rep))
 
 
 def percent_of_pair(hits: Any, count: Any, *, smoothed: bool = False) -> Any:

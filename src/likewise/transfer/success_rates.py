@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -15,11 +14,12 @@ import torch
 from torch import Tensor
 
 from likewise._base.arrays import Array
-from likewise._base.files import save_figure
+from likewise._base.names import visible
 from likewise._base.optional import require
 from likewise.attacks import Attack
 from likewise.data import Data
 from likewise.errors import InputError, OptionError, UndefinedError, quoted_list
+from likewise.matrices.heatmap import finish
 from likewise.matrices.shares import wilson
 from likewise.transfer.classifiers import NOT_HERE, by_name, classifier, labelled
 from likewise.transfer.transferability import attacked_session
@@ -73,7 +73,7 @@ class Success:
     classes: tuple[str, ...] = field(repr=False)
 
     def __str__(self) -> str:
-        return (
+        return visible(
             f"{self.attack} fools {self.network} on {self.rate:.1%} of {self.count} inputs it classifies correctly "
             f"[{self.low:.1%}, {self.high:.1%}]; clean accuracy {self.accuracy:.1%}"
             + (f"; {self.stalled} inputs had a step without a gradient" if self.stalled else "")
@@ -103,9 +103,7 @@ class Success:
                 ax.set_title(title, fontsize=8)
                 ax.set_axis_off()
         figure.suptitle(f"{self.attack} on {self.network}", fontsize=9)
-        if path is not None:
-            save_figure(figure, Path(path))
-        return figure
+        return finish(figure, path)
 
     def _name(self, label: Any) -> str:
         return self.classes[int(label)] if int(label) < len(self.classes) else f"class {int(label)}"

@@ -24,6 +24,7 @@ from likewise.transfer.scores import NONE_RIGHT, percent_of, score_of
 from likewise.transfer.session import Session
 from likewise.views.show import Show, unknown_option
 from likewise.work.store import open_store
+from likewise.work.tasks import check_plain, is_remote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +82,9 @@ def sat(
     named, inputs = networks_and_data("sat", networks, other, data)
     if len(named) < 2:
         raise InputError(f"SAT compares networks with each other, and {len(named)} was given. Give at least two.")
-    with attacked_session("sat", named, inputs, attack, seed, options) as session:
+    address = other if data is None else data
+    images = address if isinstance(address, str) else inputs  # which workers of an engine can read too
+    with attacked_session("sat", named, images, attack, seed, options) as session:
         answers = session.answers(named)
         if len(named) == 2 and not (answers.right[0] & answers.right[1]).any():
             raise UndefinedError(f"SAT is undefined for {answers.names[0]!r} and {answers.names[1]!r}: {NONE_RIGHT}")
@@ -215,18 +218,28 @@ def attacked_session(
     transfer: bool = True,
 ) -> Iterator[Session]:
     """Networks that have answered clean data; `options` are those of the attack and of `Show`."""
-    show, rest = Show.read(verb, options, without=NOT_HERE)
+    show, rest = Show.read(verb, options, without=NOT_HERE, long=True)
     attack = attack if isinstance(attack, Attack) else attacks.get(attack)
     for name in rest.keys() - attack.options:
         if "Did you mean" in (sentence := unknown_option(verb, name, without=NOT_HERE)):
             raise OptionError(sentence)  # a slip in an option of `Show`; the attack names its own
     size = int(show.batch_size or BATCH)
     settings = AttackSettings.of(attack, rest, int(seed), size, transfer=transfer)  # before any pass
+    if show.engine is not None:
+        check_plain(verb, networks=networks, data=data)
+        if show.store is None:
+            raise InputError(
+                "the workers of an engine leave examples in a store. Pass store=, a folder that all of them see."
+            )
+        show = show.with_engine()
     inputs = labelled(data)
     with open_store(show.store) as opened:
         folder = None if opened is None else opened.path
         session = Session(inputs, settings, folder, device=show.device, progress=show.progress)
         choices = show.per_network(networks)
-        for name, network in networks.items():
-            session.add(name, choices[name].for_network(network)[0])
+        ready = {name: choices[name].for_attack(network) for name, network in networks.items()}
+        if is_remote(show.engine):
+            session.use_workers(show.engine, data, ready)
+        for name, network in ready.items():
+            session.add(name, network)
         yield session

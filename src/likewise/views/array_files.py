@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from likewise._base.array_files import pickled, read_npy, read_npz
+from likewise._base import sealed
 from likewise._base.files import reading
-from likewise._base.sealed import verify
+from likewise._base.formats.array_files import pickled, read_npy, read_npz
 from likewise.errors import InputError, did_you_mean
 
 KINDS = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".th")
@@ -64,10 +64,7 @@ def _exists(path: Path) -> bool:
 def _load(path: Path, memory: int | None) -> dict[str, Any]:
     with reading(path, f"cannot read {str(path)!r}: {{reason}}. Save the array again."):
         if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
-            verify(path)
-            return dict(load_file(path))
+            return sealed.read(path, required=False)[0]
         if path.suffix in (".pt", ".pth", ".th"):
             return _load_torch(path, memory)
         if path.suffix == ".npz":
@@ -78,7 +75,7 @@ def _load(path: Path, memory: int | None) -> dict[str, Any]:
 def _load_torch(path: Path, memory: int | None) -> dict[str, Any]:
     import torch
 
-    from likewise._base.torch_files import read_torch
+    from likewise._base.formats.torch_files import read_torch
 
     loaded = read_torch(path, pickled(path), memory)
     arrays = loaded if isinstance(loaded, dict) else {"": loaded}

@@ -2,8 +2,8 @@
 
 A batch knows how many inputs it holds and (for graphs, where the network is shown every node) which rows are asked
 for. One that does not fit in memory is shown in parts, whose rows are put together again, so that nothing but rounding
-depends on how many there are: texts keep the padding of their batch, and a measure that is taken batch by batch sees
-the batch.
+depends on how many there are: a measure that is taken batch by batch sees the batch. Texts are shown in parts of
+similar length, which are padded as far as each of them needs.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from likewise._base.arrays import tensor_from_numpy
 from likewise._base.machine import is_out_of_memory
 from likewise.data.images import Transformed
 from likewise.data.inputs import Data, are_sounds, are_texts, take, to_device
+from likewise.data.loading import automatic
 from likewise.errors import ForwardError, InputError, LikewiseError, brief, first_line
 from likewise.networks.anatomy.layers import named_layers, watch
 from likewise.networks.anatomy.outputs import first_tensor
 from likewise.networks.forward import call, shape_remedy
 from likewise.networks.inputs.normalisation import unwrapped
+from likewise.networks.inputs.padding import by_length
 
 READ, _READ_BYTES = 256, 2**28  # inputs read at a time, where nobody says how many, and what images of them may take
 _ROOM = 64 * 2**20  # bytes that the largest layer may give at a time on a CPU
@@ -41,6 +43,7 @@ class Batch:
     inputs: Any
     labels: Tensor | None
     start: int
+    positions: Tensor | None = None  # of a part whose inputs are in another order, where they are in the batch
 
     @property
     def total(self) -> int:
@@ -58,15 +61,18 @@ class Batch:
         return self.total if self.rows is None else len(self.rows(torch.empty(self.total, 0)))
 
 
-def batches(data: Any, batch_size: int, *, shuffle: int | None = None, device: Any = None) -> Iterator[Batch]:
-    """Batches of whatever `data` is; an iterable keeps the batches it has."""
+def batches(
+    data: Any, batch_size: int, *, shuffle: int | None = None, device: Any = None, num_workers: int | None = None
+) -> Iterator[Batch]:
+    """Batches of whatever `data` is, inputs on the device; an iterable keeps the batches it has."""
     if isinstance(data, Data):
-        pairs = data.batches(batch_size, shuffle=shuffle, device=device)
+        count = automatic(data.inputs, device) if num_workers is None else num_workers
+        pairs = data.batches(batch_size, shuffle=shuffle, num_workers=count)
     else:
-        pairs = ((to_device(inputs, device), labels) for inputs, labels in _loose(data, batch_size, shuffle))
+        pairs = _loose(data, batch_size, shuffle)
     start = 0
     for inputs, labels in pairs:
-        batch = Batch(inputs, labels, start)
+        batch = Batch(to_device(inputs, device), labels, start)
         start += batch.size
         yield batch
 
@@ -163,6 +169,8 @@ def answer_to(network: nn.Module, inputs: Any, batch: Batch, number: int, label:
         if is_out_of_memory(error):  # fewer inputs may fit
             raise
         first, last = batch.start, batch.start + batch.size - 1
+        if batch.positions is not None:  # texts of one length, from all over the batch
+            first, last = int(batch.positions.min()), int(batch.positions.max())
         raise ForwardError(
             f"{label} failed in {_failing_layer(network, error)} on batch {number} (inputs {first} "
             f"to {last}, {_shapes(inputs)}): {type(error).__name__}: {first_line(error)}. "
@@ -202,7 +210,18 @@ def split(batch: Batch, most: int | None) -> list[Batch]:
     if most is None or batch.total <= most or not _is_divisible(batch):
         return [batch]
     starts = range(0, batch.total, most)
-    return [Batch(take(batch.inputs, slice(i, i + most)), None, batch.start + i) for i in starts]
+    positions = [None if batch.positions is None else batch.positions[i : i + most] for i in starts]
+    parts = [take(batch.inputs, slice(i, i + most)) for i in starts]
+    return [Batch(part, None, batch.start + i, at) for i, part, at in zip(starts, parts, positions, strict=True)]
+
+
+def split_by_length(net: nn.Module, batch: Batch) -> list[Batch]:
+    """Texts in parts of similar length, longest first; any other batch whole."""
+    parts, start = [], batch.start
+    for rows, inputs in by_length(net, batch.inputs):
+        parts.append(Batch(inputs, None, start, batch.start + rows))
+        start += len(rows)
+    return parts or [batch]
 
 
 def _is_divisible(batch: Batch) -> bool:
@@ -241,11 +260,21 @@ def most_on_cpu(
 class BatchSplitter:
     """Runs a network on batches in chunks, and remembers how large a chunk fits in memory.
 
-    What all `hooked` layers give for a chunk takes at most `room` bytes, where that is named.
+    What all `hooked` layers give for a chunk takes at most `room` bytes, where that is named. With `by_length`, texts
+    come by their length, so results are not in the order of the batch.
     """
 
-    def __init__(self, label: str, *, automatic: bool, hooked: Collection[str] = (), room: int | None = None) -> None:
+    def __init__(
+        self,
+        label: str,
+        *,
+        automatic: bool,
+        hooked: Collection[str] = (),
+        room: int | None = None,
+        by_length: bool = False,
+    ) -> None:
         self.label, self.automatic, self.hooked, self.room = label, automatic, hooked, room
+        self.by_length = by_length
         self.most: int | None = None
 
     def run(self, net: nn.Module, batch: Batch, forward: Callable[[Batch], Any]) -> Iterator[Any]:
@@ -254,7 +283,8 @@ class BatchSplitter:
             self.automatic = False
             device = next((value.device.type for value in net.parameters()), "cpu")
             self.most = most_on_cpu(net, batch, self.label, self.hooked, self.room) if device == "cpu" else None
-        chunks = deque(split(batch, self.most))
+        parts = split_by_length(net, batch) if self.by_length else [batch]
+        chunks = deque(chunk for part in parts for chunk in split(part, self.most))
         while chunks:
             try:
                 result = forward(chunks[0])

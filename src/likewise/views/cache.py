@@ -20,12 +20,14 @@ import torch
 from torch import Tensor
 
 from likewise._base.files import is_file, write_whole
+from likewise._base.folders import file_of, read_json
+from likewise._base.formats.records import parse
 from likewise._base.hashing import facts_digest
 from likewise._base.progress import warn
 from likewise._base.sealed import Stream, Writer
-from likewise.errors import DamagedStoreWarning
+from likewise.errors import DamagedStoreWarning, StoreError
 from likewise.views.activations import OUTPUTS, Activations, Outputs, Views, check_width, output_facts, stored_dtype
-from likewise.work.store import Artifacts, intact, read
+from likewise.work.store import Artifacts, intact, open_store, read
 
 if TYPE_CHECKING:
     from likewise.views.layer_pass import Pass
@@ -76,7 +78,8 @@ class FolderViews:
         self, store: str | os.PathLike[str], facts: Mapping[str, str], title: Title, answered: Mapping[str, str]
     ) -> None:
         self._facts, self._title, self._answered = dict(facts), title, dict(answered)
-        self.folder = Artifacts(Path(store) / VIEWS).folder
+        with open_store(store):  # which sees that the folder is ours
+            self.folder = Artifacts(Path(store) / VIEWS).folder
         self._writer = Writer(self.folder)
 
     def sink(self, layer: str) -> FileSink:
@@ -120,14 +123,15 @@ class FolderViews:
     def find(self, request: Mapping[str, Any]) -> dict[str, str] | None:
         """The files that answer a request, by layer, where all of them are here and intact."""
         try:
-            files = {str(k): str(v) for k, v in json.loads(self._note(request).read_text()).items()}
-        except (FileNotFoundError, ValueError, AttributeError):
+            files = read_json(self.folder, self._note(request).name)
+        except StoreError:
             return None
         # a note may be damaged, or a stranger's: it names files of this folder or none
-        if not files or not all(_NAME.fullmatch(name) for name in files.values()):
+        if not files or not all(isinstance(name, str) and _NAME.fullmatch(name) for name in files.values()):
             return None
-        paths = {layer: self.folder / name for layer, name in files.items()}
-        if not all(map(is_file, paths.values())):
+        try:
+            paths = {layer: file_of(self.folder, name) for layer, name in files.items()}
+        except StoreError:
             return None
         damaged = [path for layer, path in paths.items() if (intact(path) or {}).get("layer") != layer]
         for path in damaged:
@@ -188,7 +192,7 @@ def _view(path: Path, outputs_file: Path | None, stored_outputs: StoredOutputs, 
         name=facts.get("name", "") if name is None else name,
         probe=facts["probe"] or None,
         outputs=outputs,
-        about=json.loads(facts["about"]) if "about" in facts else facts | output_facts(recorded),
+        about=parse(facts["about"]) if "about" in facts else facts | output_facts(recorded),
         clusters=tensors.get("clusters"),
     )
     return view.stored_in((path,) if outputs_file is None else (path, outputs_file))

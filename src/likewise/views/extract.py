@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
+from warnings import catch_warnings, simplefilter
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +34,7 @@ from likewise.views.layer_pass import MemoryViews, longest_facts, run
 from likewise.views.recorder import Recorder
 from likewise.views.reduction import BY_POSITION
 from likewise.views.show import Show, ShowOptions
+from likewise.work.tasks import Call, check_plain, is_remote, run_calls
 
 
 def extract(
@@ -61,10 +63,19 @@ def extract(
         >>> extract(net, torch.rand(10, 4), layers="blocks")
         Views(['0', '2'])
     """
-    options = Show.only("extract", show, data=data, layers=layers)
+    options = Show.only("extract", show, long=True, data=data, layers=layers).with_engine()
+    if options.engine is not None:
+        check_plain("extract", networks=networks, data=data)
+        if options.store is None:
+            raise InputError(
+                "the workers of an engine leave views in a store. Pass store=, a folder that all of them see."
+            )
     if not isinstance(networks, (Mapping, list, tuple)):
         _check_network(networks, options)
-        (choices,) = options.per_network(named_networks([networks]) if name is None else {name: networks}).values()
+        named: Mapping[str, Any] = named_networks([networks]) if name is None else {name: networks}
+        if options.engine is not None:
+            _extract_in_workers(named, options, own_names=name is None, outputs=True)
+        (choices,) = options.per_network(named).values()
         view = extract_network(networks, choices, name)
         warn_embedding_used([view] if layers is None else [])
         return view
@@ -93,6 +104,26 @@ def warn_embedding_used(views: Iterable[Any]) -> None:
         warn(f"no classifier was found in {listed}, so the embedding is taken. Pass layers='embedding' to say so.")
 
 
+def _extract_in_workers(networks: Mapping[str, Any], show: Show, **options: bool) -> None:
+    """Have workers put the views of addresses into the store, where they are then found; the rest is left to this."""
+    addresses = {key: network for key, network in networks.items() if isinstance(network, str)}
+    if not (isinstance(show.data, str) and show.store is not None and is_remote(show.engine)):
+        return
+    choices = show.for_workers().per_network(networks)
+    calls = [
+        Call(f"the view of {network}", _put_views, (key, network, choices[key]), options)
+        for key, network in addresses.items()
+    ]
+    run_calls(calls, show.engine, "extracting", progress=show.progress)
+
+
+def _put_views(key: str, network: str, show: Show, own_names: bool, outputs: bool) -> None:
+    """The task of a worker: the views of one network, into the store."""
+    with catch_warnings():
+        simplefilter("ignore")  # the process that sent it says the same
+        extract_networks({key: network}, show, own_names=own_names, outputs=outputs)
+
+
 def extract_networks(
     networks: Mapping[str, Any],
     show: Show,
@@ -106,10 +137,11 @@ def extract_networks(
     With `own_names`, views are called by addresses and classes instead of the names here; with `keep_networks`, they
     bring their network and the data along, for measures that look at networks.
     """
+    if show.engine is not None:
+        _extract_in_workers(networks, show, own_names=own_names, outputs=outputs)
     data = as_data(show.data)
     if isinstance(data, Iterator) and len(networks) > 1:
         data = read_once(data)
-    outputs = outputs or getattr(data, "labels", None) is not None  # they tell how often each network is right
     named = named_networks(networks.values()) if own_names else networks
     choices = dict(zip(networks, replace(show, data=data).per_network(named).values(), strict=True))
     views = {}
@@ -119,7 +151,7 @@ def extract_networks(
             continue
         called = (network if isinstance(network, str) else None) if own_names else key
         normalised, choice = choices[key].for_network(network)
-        module = network_and_name(normalised, data=data)[0]
+        module = network_and_name(normalised, data=data, device=choice.device)[0]
         views[key] = extract_network(module, choice, called, outputs=outputs)
         if keep_networks:
             folder = getattr(show.store, "path", None)
@@ -139,7 +171,7 @@ def extract_network(network: str | nn.Module, show: Show, name: str | None, *, o
     inputs = as_data(show.data)
     called = name or address_of(network)
     network, show = show.for_network(network)
-    module, called = network_and_name(network, called, data=inputs)
+    module, called = network_and_name(network, called, data=inputs, device=show.device)
     if show.transform is None:
         check_normalisation(module, inputs, repr(called), show.device)
     inputs = transform_for(module, inputs, repr(called), show.transform)

@@ -164,11 +164,12 @@ def run(
     total = -(-(known_length(data) or 0) // batch_size)
     try:
         with recorder, Progress(total, recorder.label, show=progress) as bar:
-            for number, batch in enumerate(batches(data, batch_size, device=recorder.input_device), start=1):
-                for recorded in recorder.chunks(recorder.prepare(batch), number):
+            options: dict[str, Any] = {"device": recorder.input_device, "num_workers": recorder.show.num_workers}
+            for number, batch in enumerate(batches(data, batch_size, **options), start=1):
+                for recorded in recorder.ordered_chunks(recorder.prepare(batch), number):
                     if recorded.answer is not None and not bool(recorded.answer.isfinite().all()):
                         recorded.answer, infinite = None, True
-                    _append(recorded, sinks, new_sink, outputs)
+                    _append(recorded, sinks, new_sink, outputs or _are_classes(batch.labels))
                     for layer, rows_per_input in recorded.counts.items():
                         counts.setdefault(layer, []).append(rows_per_input)
                 if not isinstance(data, Data):
@@ -192,6 +193,11 @@ def run(
     probe = data.probe if isinstance(data, Data) else hashed.hexdigest()
     classes = OutputClasses(recorder.network, data, recorder.label)
     return Pass(sinks, _joined(labels), n, probe, recorder.plan.calls if recorder.plan else {}, classes, counts)
+
+
+def _are_classes(labels: Any) -> bool:
+    """Whether a batch has one class per input, which tells how often the network is right."""
+    return isinstance(labels, Tensor) and labels.ndim == 1 and not labels.is_floating_point()
 
 
 def _append(recorded: BatchRows, sinks: dict[str, Sink], new_sink: Callable[[str], Sink], outputs: bool) -> None:

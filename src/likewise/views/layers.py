@@ -19,7 +19,7 @@ from likewise.networks.address import is_checkpoint, is_untrained, parse
 from likewise.networks.anatomy.blocks import blocks
 from likewise.networks.anatomy.layers import named_layers, watch
 from likewise.networks.anatomy.outputs import first_tensor
-from likewise.networks.forward import eval_mode, input_kind, prepare_inputs, transform_for
+from likewise.networks.forward import device_of, eval_mode, input_kind, prepare_inputs, transform_for
 from likewise.networks.inputs.normalisation import transform_of, unwrapped
 from likewise.networks.names import network_and_name
 from likewise.views.batches import Batch, answer_to, batches
@@ -91,8 +91,7 @@ def on_two_inputs(
     module = _built(network, inputs)
     label = repr(network_and_name(module, name or (network if isinstance(network, str) else None))[1])
     few = transform_for(module, inputs[:2] if isinstance(inputs, (Data, torch.Tensor)) else inputs, label)
-    device = next((value.device for value in module.parameters()), None)
-    return module, look(module, next(batches(few, 2, device=device)), label)
+    return module, look(module, next(batches(few, 2, device=device_of(module))), label)
 
 
 def _calls(network: nn.Module, batch: Batch, label: str) -> Calls:
@@ -157,7 +156,7 @@ def _guesses(network: nn.Module) -> Iterator[Any]:
         yield ["one sentence", "another"]
         return
     for size in [*own_sizes(network), *_SIZES]:
-        yield torch.zeros(2, *size, device=next((value.device for value in network.parameters()), None))
+        yield torch.zeros(2, *size, device=device_of(network))
 
 
 def own_sizes(network: nn.Module) -> list[tuple[int, ...]]:

@@ -24,7 +24,7 @@ from likewise.networks.anatomy.classifier import answer_field, answering_call, d
 from likewise.networks.anatomy.embedding import embedding_field, is_causal, own_reduction, predicts_words
 from likewise.networks.anatomy.layers import watch
 from likewise.networks.anatomy.outputs import first_tensor, tensor_at
-from likewise.networks.forward import eval_mode, in_precision, prepare_inputs
+from likewise.networks.forward import device_of, eval_mode, in_precision, prepare_inputs
 from likewise.networks.inputs.normalisation import check_range, unwrapped
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts
 from likewise.views.batches import Batch, BatchSplitter, answer_to, first_inputs
@@ -40,7 +40,7 @@ from likewise.views.hooks import (
     is_row,
 )
 from likewise.views.randomness import answers_at_random, run_from_seed
-from likewise.views.reduction import check_reduction
+from likewise.views.reduction import BY_POSITION, check_reduction
 from likewise.views.show import Show
 
 _INPUT_OF = "input of "
@@ -50,13 +50,15 @@ _INPUT_OF = "input of "
 class BatchRows:
     """Rows of some inputs by layer, and the answer `(n, c)` where the network gives one.
 
-    `total` is how many inputs there are; `counts` how many rows each has in layers that give tokens or positions.
+    `total` is how many inputs there are; `counts` how many rows each has in layers that give tokens or positions;
+    `positions` which inputs they are, where they are not in the order of the data.
     """
 
     rows: dict[str, Tensor] = field(default_factory=dict)
     answer: Tensor | None = None
     counts: dict[str, Tensor] = field(default_factory=dict)
     total: int = 0
+    positions: Tensor | None = None
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -65,15 +67,27 @@ class BatchRows:
 
 
 def join_rows(chunks: Sequence[BatchRows]) -> BatchRows:
-    """The rows of all chunks of a batch, which are emptied; an answer only where all have one."""
-    if len(chunks) == 1:
+    """The rows of all chunks of a batch in its order; they are emptied. An answer only where all have one."""
+    if len(chunks) == 1 and chunks[0].positions is None:
         return chunks[0]
+    order = batch_order(chunks)
+
+    def joined(pieces: list[Tensor]) -> Tensor:
+        values = torch.cat(pieces)
+        return values if order is None else values[order.to(values.device)]
+
     # layer by layer, so that no more than one of them is held twice
-    rows = {name: torch.cat([chunk.rows.pop(name) for chunk in chunks]) for name in list(chunks[0].rows)}
+    rows = {name: joined([chunk.rows.pop(name) for chunk in chunks]) for name in list(chunks[0].rows)}
     counts = {name: torch.cat([chunk.counts[name] for chunk in chunks]) for name in chunks[0].counts}
     answers = [chunk.answer for chunk in chunks if chunk.answer is not None]
-    answer = torch.cat(answers) if len(answers) == len(chunks) else None
+    answer = joined(answers) if len(answers) == len(chunks) else None
     return BatchRows(rows, answer, counts, sum(chunk.total for chunk in chunks))
+
+
+def batch_order(chunks: Sequence[BatchRows]) -> Tensor | None:
+    """Which rows of all chunks, one after another, come first, second and so on in the batch; None where all do."""
+    positions = [chunk.positions for chunk in chunks if chunk.positions is not None]
+    return torch.cat(positions).argsort() if positions else None
 
 
 @dataclass(frozen=True)
@@ -121,7 +135,11 @@ class Recorder:
         layers: Any = show.layers
         self.selection = Selection(self.network, layers, self.label)
         self.hooked = self.selection.hooked()
-        self.splitter = BatchSplitter(self.label, automatic=automatic, hooked=self.hooked, room=room)
+        # rows that are tokens stream out as they come, and a row of all tokens needs texts of one length
+        by_length = automatic and show.reduce not in (*BY_POSITION, "flatten")
+        self.splitter = BatchSplitter(
+            self.label, automatic=automatic, hooked=self.hooked, room=room, by_length=by_length
+        )
         self.plan: HookPlan | None = None
         self.net = self.network
         self.cut = self.inputs = 0  # texts longer than the network takes, and inputs at all
@@ -142,7 +160,7 @@ class Recorder:
     @property
     def input_device(self) -> torch.device | None:
         """The device that batches have to be on for this network."""
-        return next((value.device for value in self.net.parameters()), self.show.device)
+        return device_of(self.net, self.show.device)
 
     @property
     def layers(self) -> list[str]:
@@ -153,6 +171,17 @@ class Recorder:
         """The rows of a batch, which the network is shown in chunks where it does not fit in memory."""
         return join_rows(list(self.chunks(self.prepare(batch), number)))
 
+    def ordered_chunks(self, batch: Batch, number: int) -> Iterator[BatchRows]:
+        """The rows of a prepared batch in its order: chunk by chunk, or at once where texts came by their length."""
+        by_length = []
+        for chunk in self.chunks(batch, number):
+            if chunk.positions is None:
+                yield chunk
+            else:
+                by_length.append(chunk)
+        if by_length:
+            yield join_rows(by_length)
+
     def prepare(self, batch: Batch) -> Batch:
         """A batch as the network takes it."""
         inputs = prepare_inputs(self.net, batch.inputs)
@@ -161,7 +190,7 @@ class Recorder:
         return Batch(inputs, None, batch.start)
 
     def chunks(self, batch: Batch, number: int) -> Iterator[BatchRows]:
-        """The rows of a prepared batch, as many inputs at a time as fit in memory."""
+        """The rows of a prepared batch, as many inputs at a time as fit in memory, texts of similar length together."""
         return self.splitter.run(self.net, batch, partial(self._forward_chunk, number))
 
     def _is_random(self, batch: Batch, plan: HookPlan, number: int) -> bool:
@@ -191,7 +220,7 @@ class Recorder:
             )
         recorded.rows = {name: recorded.rows[name] for name in self.plan.calls}
         recorded.counts = {name: maker.counts[name] for name in self.plan.calls if name in maker.counts}
-        recorded.total = batch.total
+        recorded.total, recorded.positions = batch.total, batch.positions
         return recorded
 
     def _forward_planned(self, maker: RowMaker, plan: HookPlan, number: int) -> BatchRows:

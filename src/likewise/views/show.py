@@ -30,15 +30,22 @@ class ShowOptions(TypedDict, total=False):
     mean: Any
     std: Any
     batch_size: int | None
+    num_workers: int | None
     device: Any
     dtype: str | None
     store: Any
     progress: bool
+    engine: Any
+    workers: int | None
+    engine_options: Mapping[str, Any] | None
 
 
-def _facts(help: str, option: Any = None) -> dict[str, Any]:
-    """What the commands say of a field, and its type as an option of a command, where commands have one."""
-    return {"help": help, "option": option}
+ENGINE = ("engine", "workers", "engine_options")  # fields of long jobs, which run on engines
+
+
+def _facts(help: str, option: Any = None, least: int | None = None) -> dict[str, Any]:
+    """What the commands say of a field, its type as an option of a command, where commands have one, and its least."""
+    return {"help": help, "option": option, "least": least}
 
 
 @dataclass(frozen=True)
@@ -56,16 +63,25 @@ class Show:
         reduce: How maps and tokens become one row per input: "mean", "cls", "last", "flatten" or "spatial".
         transform: A function from a PIL image to the tensor that the network takes, normalised if it wants that, or
             "FILE.py:function"; for all networks or as `{network: function}`. By default the transform that comes with a
-            network, and images as the data has them where none does.
+            network, and images as the data has them where none does. Networks that are attacked take one that only
+            normalises.
         mean: What images in [0, 1] are normalised by: a number, or one per channel; for all networks or as
             `{network: mean}`. By default what comes with a network. What an address says takes precedence.
         std: The deviation they are divided by, in the same forms.
         batch_size: How many inputs are shown at a time. By default as many as fit; rows depend on it by rounding only.
-        device: Where networks run, such as "cuda:0". By default where they are.
+        num_workers: How many processes decode image files ahead of the network. By default one per core, and none where
+            the decoded images fit in memory and the network runs on the CPU.
+        device: Where networks run and views are compared, such as "cuda:0". By default networks of an address run on
+            the accelerator, if there is one, modules where they are, and views are compared where they are kept.
         dtype: The precision networks run in: "float32", or by autocast "float16" or "bfloat16". By default that of
             their weights.
         store: A folder: activations and scores are kept there at once. Rerun with the same folder to resume.
         progress: Whether progress is shown.
+        engine: Where long jobs run: None for this process, "processes", "dask", "ray", "slurm", any of these with an
+            address ("dask:tcp://10.0.0.1:8786"), or an executor. Workers are sent addresses and leave what they make in
+            the store.
+        workers: How many tasks run at a time, where the engine leaves it open.
+        engine_options: What the engine's library takes for every task, such as `{"num_gpus": 1}` of Ray.
     """
 
     data: Any = field(default=None, metadata=_facts("What to show networks, like cifar10:test[:1000].", str | None))
@@ -87,7 +103,10 @@ class Show:
         default=None, metadata=_facts("The deviation they are divided by: 0.5, or one per channel.", str | None)
     )
     batch_size: int | None = field(
-        default=None, metadata=_facts("Inputs shown at a time; else as many as fit.", int | None)
+        default=None, metadata=_facts("Inputs shown at a time; else as many as fit.", int | None, 1)
+    )
+    num_workers: int | None = field(
+        default=None, metadata=_facts("Processes that decode image files ahead; else as many as help.", int | None)
     )
     device: Any = field(default=None, metadata=_facts("Such as cuda:0.", str | None))
     dtype: str | None = field(
@@ -95,10 +114,19 @@ class Show:
     )
     store: Any = field(default=None, metadata=_facts("Folder to keep activations and scores in.", Path | None))
     progress: bool = field(default=True, metadata=_facts("Whether progress is shown."))
+    engine: Any = field(
+        default=None, metadata=_facts("Where it runs: processes[:N], dask[:ADDRESS], ray[:ADDRESS], slurm.", str | None)
+    )
+    workers: int | None = field(default=None, metadata=_facts("Tasks at a time on the engine.", int | None, 1))
+    engine_options: Mapping[str, Any] | None = field(
+        default=None, metadata=_facts("What every task takes, such as num_gpus of Ray.")
+    )
 
     def __post_init__(self) -> None:
         if self.batch_size is not None and not (isinstance(self.batch_size, Integral) and self.batch_size >= 1):
             raise InputError(f"batch_size is {brief(self.batch_size)}. Give at least 1.")
+        if self.num_workers is not None and not (isinstance(self.num_workers, Integral) and self.num_workers >= 0):
+            raise InputError(f"num_workers is {brief(self.num_workers)}. Give 0 or more.")
         if self.store is not None and not (isinstance(self.store, (str, PathLike)) or hasattr(self.store, "path")):
             raise InputError(f"store is {brief(self.store)}. Give a folder.")
         if (self.mean is None) != (self.std is None) or (self.mean is not None and self.transform is not None):
@@ -106,6 +134,10 @@ class Show:
             raise InputError(
                 f"{' and '.join(names)} does not say how images are normalised. Give mean and std, or transform alone."
             )
+        if isinstance(self.reduce, str):
+            from likewise.views.reduction import check_reduction
+
+            check_reduction(self.reduce)
         if self.dtype is not None:
             from likewise.networks.forward import check_dtype
 
@@ -113,7 +145,13 @@ class Show:
 
     @classmethod
     def read(
-        cls, verb: str, options: Mapping[str, Any], *, without: Collection[str] = (), **named: Any
+        cls,
+        verb: str,
+        options: Mapping[str, Any],
+        *,
+        without: Collection[str] = (),
+        long: bool = False,
+        **named: Any,
     ) -> tuple[Show, dict[str, Any]]:
         """What the keywords of a call say about showing networks.
 
@@ -121,6 +159,7 @@ class Show:
             verb: The function that was called, for messages.
             options: The keywords it received beside those of its signature.
             without: Fields that mean nothing in this function.
+            long: Whether it is a long job, which takes an engine.
             **named: Fields that are in its signature.
 
         Returns:
@@ -130,6 +169,7 @@ class Show:
             OptionError: A field means nothing here.
         """
         names = {entry.name for entry in fields(cls)}
+        without = {*without, *(() if long else ENGINE)}
         for name in options:
             if name in without:
                 raise OptionError(f"{verb} has no use for {name}. Leave it out.")
@@ -137,13 +177,22 @@ class Show:
         return cls(**named, **shared), {name: value for name, value in options.items() if name not in names}
 
     @classmethod
-    def only(cls, verb: str, options: Mapping[str, Any], *, without: Collection[str] = (), **named: Any) -> Show:
+    def only(
+        cls,
+        verb: str,
+        options: Mapping[str, Any],
+        *,
+        without: Collection[str] = (),
+        long: bool = False,
+        **named: Any,
+    ) -> Show:
         """The same for a function that takes no other keywords.
 
         Args:
             verb: The function that was called, for messages.
             options: The keywords it received beside those of its signature.
             without: Fields that mean nothing in this function.
+            long: Whether it is a long job, which takes an engine.
             **named: Fields that are in its signature.
 
         Returns:
@@ -152,10 +201,38 @@ class Show:
         Raises:
             OptionError: A keyword is unknown, or means nothing here.
         """
-        show, rest = cls.read(verb, options, without=without, **named)
+        show, rest = cls.read(verb, options, without=without, long=long, **named)
         for name in rest:
             raise OptionError(unknown_option(verb, name, without=without))
         return show
+
+    def check_unused(self, verb: str, but: Collection[str] = ()) -> None:
+        """Refuse options for networks where there are none.
+
+        Args:
+            verb: The function that was called.
+            but: Fields that this function takes with arrays too.
+        """
+        used = ("store", "progress", "reduce", "device", *ENGINE, *but)
+        for entry in fields(self):
+            if entry.name not in used and getattr(self, entry.name) is not None:
+                raise OptionError(
+                    f"{entry.name} says how networks are shown data, and {verb} was given arrays. Leave it out."
+                )
+
+    def with_engine(self) -> Show:
+        """The same with the engine itself in place of its name and options."""
+        from likewise.work.engines import engine_of
+
+        if self.engine is None and self.workers is None and self.engine_options is None:
+            return self
+        engine = engine_of(self.engine, workers=self.workers, options=self.engine_options)
+        return replace(self, engine=engine, workers=None, engine_options=None)
+
+    def for_workers(self) -> Show:
+        """The same in a worker: without an engine, in silence, with the store by its folder."""
+        folder = None if self.store is None else Path(self.store).absolute()
+        return replace(self, engine=None, workers=None, engine_options=None, progress=False, store=folder)
 
     def check_data(self, verb: str, network: str) -> None:
         """Refuse a network without data to show it.
@@ -230,6 +307,25 @@ class Show:
             return network, self
         return normalised(network, self.mean, self.std), replace(self, mean=None, std=None)
 
+    def for_attack(self, network: Any) -> Any:
+        """A network that is shown pixels in [0, 1], as attacks need, with what is chosen for it as its own first part.
+
+        Args:
+            network: An address or a module; what an address says of images takes precedence.
+
+        Raises:
+            InputError: A transform is chosen for a module, or is no "FILE.py:function".
+        """
+        network, show = self.for_network(network)
+        if show.transform is None:
+            return network
+        if isinstance(network, str) and isinstance(show.transform, str):
+            return f"{network},transform={show.transform}"
+        raise InputError(
+            "networks are attacked in pixels between 0 and 1, so a transform is taken of an address and as "
+            "'FILE.py:function' alone. Give mean and std."
+        )
+
     def _check_choice(self, name: str, aliases: Mapping[str, tuple[Any, ...]]) -> None:
         choice = getattr(self, name)
         if not isinstance(choice, Mapping):
@@ -258,3 +354,14 @@ def unknown_option(verb: str, name: str, others: Collection[str] = (), *, withou
     """
     names = [entry.name for entry in fields(Show) if entry.name not in without]
     return f"{verb} has no option {name!r}.{did_you_mean(name, [*names, *others])}"
+
+
+def options_for_worker(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a call as a worker repeats it: without an engine, in silence, with the store by its folder.
+
+    Args:
+        options: Keywords, among them fields of `Show`.
+    """
+    plain = {name: value for name, value in options.items() if name not in ENGINE}
+    store = plain.get("store")
+    return {**plain, "progress": False, "store": None if store is None else Path(store).absolute()}

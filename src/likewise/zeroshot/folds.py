@@ -16,14 +16,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from likewise._base.files import reading
+from likewise._base.folders import file_of
+from likewise._base.formats import records
 from likewise._base.hashing import digest, facts_digest, value_digest
 from likewise.data import Data, dataset
 from likewise.data.changes import without_class
-from likewise.errors import InputError, brief
+from likewise.errors import InputError, StoreError, brief
 from likewise.networks import Settings, evaluate, network, train, unwrapped
 from likewise.networks.address import is_checkpoint, parse
 from likewise.networks.anatomy.outputs import output_kind
-from likewise.networks.forward import checked_logits, eval_mode, transform_for
+from likewise.networks.building import on_device
+from likewise.networks.forward import checked_logits, device_of, eval_mode, transform_for
 from likewise.networks.training.checkpoints import WEIGHTS
 from likewise.work.store import Artifacts, read
 
@@ -126,7 +130,7 @@ def run_fold(fold: Fold) -> str:
         if held_out is not None:
             tensors["test"] = _answers(net, _unseen(held_out, fold), fold)
         splits = {"train": seen} if test is None else {"test": test}
-        accuracy = {name: evaluate(net, data, device=fold.device)[1] for name, data in splits.items()}
+        accuracy = {name: evaluate(net, data)[1] for name, data in splits.items()}
     facts = {
         "answers": output_kind(net),
         "accuracy": accuracy,
@@ -148,7 +152,8 @@ def _build(fold: Fold, seen: Data) -> nn.Module:
     """The network for the classes that are left, from the seed alone."""
     classes = len(seen.classes)
     if isinstance(fold.network, str):
-        net = network(fold.network, data=seen, seed=fold.settings.seed, untrained=True, **fold.options)
+        options = {"seed": fold.settings.seed, "untrained": True, **fold.options}
+        net = on_device(network(fold.network, data=seen, **options), fold.device)
     else:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(fold.settings.seed)
@@ -179,11 +184,12 @@ def _answers(net: nn.Module, data: Data, fold: Fold) -> Tensor:
     if fold.device is not None:
         net.to(fold.device)
     with eval_mode(net) as resting:
-        batches = transform_for(net, data, type(net).__name__).batches(_BATCH, device=fold.device)
+        batches = transform_for(net, data, type(net).__name__).batches(_BATCH, device=device_of(net))
         return torch.cat([checked_logits(resting, inputs).float().cpu() for inputs, _ in batches])
 
 
 def read_answers(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The answers a fold left, by split, and the facts beside them."""
-    tensors, facts = read(path)
-    return tensors, json.loads(facts["facts"])
+    tensors, facts = read(file_of(path.parent, path.name))
+    with reading(path, f"{path} is damaged ({{reason}}). Remove it, and run again.", StoreError):
+        return tensors, records.parse(facts["facts"])

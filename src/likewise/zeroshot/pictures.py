@@ -215,9 +215,9 @@ def _names(several: Sequence[ZeroShot]) -> list[str]:
 
 
 def _plain(value: str | float) -> str:
-    """Text as it is: a dollar sign would begin a formula, and a first underscore hide a line of the legend."""
+    """Text as it is: a first underscore would hide a line of the legend."""
     text = value if isinstance(value, str) else f"{value:.4g}"
-    return text.replace("$", r"\$") if not text.startswith("_") else " " + text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def _colour(i: int) -> Any:

@@ -16,9 +16,11 @@ import torch
 
 from likewise import __version__
 from likewise._base import sealed
-from likewise._base.array_files import read_npy
 from likewise._base.arrays import Array
 from likewise._base.files import is_folder, reading, write_whole
+from likewise._base.folders import claim, file_at, file_of, read_bytes
+from likewise._base.formats.array_files import read_npy
+from likewise._base.formats.records import check, parse
 from likewise.errors import InputError, StoreError, brief, did_you_mean
 from likewise.matrices.tables import fit_width
 from likewise.networks.anatomy.outputs import OutputKind, check_output_kind
@@ -30,6 +32,14 @@ if TYPE_CHECKING:
 
 BothArrays = tuple[tuple[Array, ...], ...]
 FACTS = "zeroshot.json"  # of a folder of arrays
+_FACTS = {
+    "network": str,
+    "classes": list[str],
+    "answers": str,
+    "split": str,
+    "about": dict[str, Any],
+    "seeds": int,
+}
 _FULL = re.compile(r"full-(0|[1-9][0-9]*)\.npy")  # others may lie beside them
 
 
@@ -182,7 +192,7 @@ class ZeroShot:
                 tensors |= {
                     f"{kind} {seed} {i}": torch.from_numpy(np.array(rows, order="C")) for i, rows in enumerate(of_seed)
                 }
-        facts = {name: getattr(self, name) for name in ("network", "classes", "answers", "split", "about", "seeds")}
+        facts = {name: getattr(self, name) for name in _FACTS}
         return sealed.write(path, tensors, {"facts": json.dumps(facts), "version": __version__})
 
     @classmethod
@@ -194,8 +204,10 @@ class ZeroShot:
         """
         sentence = f"{path} holds no result of Raw Zero-Shot, or it is damaged. Give a file that ZeroShot.save wrote."
         with reading(path, sentence, StoreError):
-            tensors, header = sealed.read(path)
-            facts = json.loads(header["facts"])
+            tensors, header = sealed.read(file_at(path))
+            facts = parse(header["facts"])
+            check(facts, _FACTS)
+            facts = {name: facts[name] for name in _FACTS}
             arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
             seeds, classes = range(facts.pop("seeds")), tuple(facts.pop("classes"))
             both: dict[str, Any] = {
@@ -210,10 +222,11 @@ class ZeroShot:
         """Write the answers of one seed as `from_folder` reads them. Returns the folder.
 
         Args:
-            folder: Where to write them.
+            folder: A new or an empty folder, or one that likewise wrote.
             seed: Which training, counted from 0.
         """
         target = Path(folder)
+        claim(target)
         facts = {"network": self.network, "classes": self.classes, "answers": self.answers, "split": self.split}
         for kind, arrays in (("full", self.full[seed]), ("held-out", self.held_out[seed])):
             for i, rows in enumerate(arrays):
@@ -253,14 +266,14 @@ def from_folder(folder: str | os.PathLike[str]) -> ZeroShot:
     source = Path(folder)
     if not is_folder(source):
         raise InputError(f"there is no folder {source}. Give one with full-0.npy, held-out-0.npy and so on.")
-    facts = _facts(source / FACTS)
+    facts = _facts(source)
     count = sum(1 for path in source.iterdir() if _FULL.fullmatch(path.name))
     classes = tuple(map(str, facts.get("classes", range(count))))
     if not count or count != len(classes):
         raise InputError(
             f"{source} holds {count} arrays full-0.npy, full-1.npy, ... of {len(classes)} classes. Give one per class."
         )
-    both = [[_array(source / f"{kind}-{i}.npy") for i in range(count)] for kind in ("full", "held-out")]
+    both = [[_array(source, f"{kind}-{i}.npy") for i in range(count)] for kind in ("full", "held-out")]
     return ZeroShot(
         str(facts.get("network", source.name)),
         classes,
@@ -272,14 +285,13 @@ def from_folder(folder: str | os.PathLike[str]) -> ZeroShot:
     )
 
 
-def _facts(path: Path) -> dict[str, Any]:
+def _facts(folder: Path) -> dict[str, Any]:
     """The facts beside the arrays; null is unknown."""
-    if not path.exists():
+    path = folder / FACTS
+    if not os.path.lexists(path):
         return {}
     with reading(path, f"{path} is no JSON of facts by name ({{reason}}). Repair or remove it."):
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise ValueError(f"it holds {brief(content)}")
+        content = parse(read_bytes(folder, FACTS))
     facts = {name: value for name, value in content.items() if value is not None}
     kinds: dict[str, tuple[tuple[type, ...], str]] = {
         "classes": ((list,), "a list of names"),
@@ -292,9 +304,10 @@ def _facts(path: Path) -> dict[str, Any]:
     return facts
 
 
-def _array(path: Path) -> Array:
+def _array(folder: Path, name: str) -> Array:
+    path = folder / name
     with reading(path, f"{path} is no array of numbers ({{reason}}). Save it with numpy.save."):
-        return read_npy(path)
+        return read_npy(file_of(folder, name))
 
 
 def _npy(rows: Array) -> bytes:

@@ -8,10 +8,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 
+import likewise
 from likewise.benchmark import DOMAINS, GROUNDINGS, BenchmarkRun, Results, run, sweep, table
 from likewise.benchmark.results.frame import COLUMNS
 from likewise.errors import InputError, UnknownNameError
+from tests.data.test_images import folder_of_images
 
 MEASURES = ["cka", "cka[resi]", "procrustes", "linear-regression", "jaccard"]
 SMALL: dict[str, Any] = {"seeds": 4, "group": 2, "layered": 2, "probe": 60}
@@ -156,6 +159,68 @@ def test_in_paper_cora_has_the_settings_of_the_reference() -> None:
     assert [spec.options["depth"] for spec in domain.specs("layers", experiment)] == [6] * 5
     networks = {spec.key for name in GROUNDINGS.names() for spec in domain.specs(name, experiment)}
     assert len(networks) == 10 + 10 + 15 + 10 + 5
+
+
+@pytest.mark.usefixtures("vision")
+@pytest.mark.parametrize(
+    ("network", "optimiser", "epochs"),
+    [
+        ("vit-b-32", "adamw", 300),
+        ("vit-l-32", "adamw", 300),
+        ("hf:google/vit-base-patch32-224-in21k,pretrained=true", "adamw", 300),
+        ("zoo:vit-tiny", "adamw", 300),  # by what it is built of
+        ("torchvision:swin_t", "adamw", 300),
+        ("vgg19", "sgd", 200),
+        ("zoo:lenet", "sgd", 200),
+        ("torchvision:resnet18", "sgd", 200),
+    ],
+)
+def test_in_paper_images_have_the_settings_of_the_kind_of_network(network: str, optimiser: str, epochs: int) -> None:
+    domain = DOMAINS.get("vision")
+    training = domain.specs("accuracy", domain.experiment("digits", network, "paper"))[0].training
+    assert (training["optimiser"], training["epochs"]) == (optimiser, epochs)
+    assert (training["schedule"], training["label_smoothing"]) == ("cosine", 0.1)
+    assert training["augment"] == ["resized-crop", "flip"]
+
+
+@pytest.mark.usefixtures("vision")
+def test_a_transformer_in_a_folder_is_trained_as_one_whatever_it_is_called(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "image_size": 32, "patch_size": 16}
+    config = transformers.ViTConfig(num_hidden_layers=1, num_attention_heads=2, num_labels=4, **sizes)
+    transformers.ViTForImageClassification(config).save_pretrained(tmp_path / "resnet")
+    domain = DOMAINS.get("vision")
+    experiment = domain.experiment("digits", f"hf:{tmp_path}/resnet,pretrained=true", "paper")
+    assert domain.specs("accuracy", experiment)[0].training["batch_size"] == 512
+
+
+def test_the_first_images_of_a_folder_of_classes_are_of_all_classes(tmp_path: Path) -> None:
+    for split, count in (("train", 3), ("val", 2)):
+        folder_of_images(tmp_path / split, {"cat": count, "dog": count + 2, "eel": 1}, (8, 8))
+    domain = DOMAINS.get("vision")
+    data = f"imagefolder:{tmp_path}"
+    train = domain.load(data, "train")
+    assert train.labels.tolist() == [0, 1, 2, 0, 1, 0, 1, 1, 1]
+    files = [str(path.relative_to(tmp_path)) for path in train.inputs.paths]
+    assert files[:5] == ["train/cat/0.png", "train/dog/0.png", "train/eel/0.png", "train/cat/1.png", "train/dog/1.png"]
+    assert len(set(files)) == 9
+    experiment = domain.experiment(data, "mlp", {"train": 6, "probe": 3})
+    (spec, *_) = domain.specs("labels", experiment)
+    assert domain.train_data(spec).labels.tolist() == [0, 1, 2, 0, 1, 0]
+    assert domain.probe(spec, experiment).labels.tolist() == [0, 1, 2]
+    shuffled = domain.load("digits", "train").labels
+    assert torch.equal(shuffled, likewise.dataset("digits:train").labels)  # what is shuffled stays as it is
+
+
+def test_settings_of_the_paper_are_those_of_the_data_wherever_its_files_are() -> None:
+    graph, language = DOMAINS.get("graph"), DOMAINS.get("language")
+    for data in ("flickr", "flickr:/data/flickr"):
+        spec = graph.specs("accuracy", graph.experiment(data, "zoo:sage,dropout=0.1", "paper"))[0]
+        assert (spec.options["width"], spec.training["lr"], spec.training["epochs"]) == (256, 0.01, 200)
+    experiment = language.experiment("mnli:/data/MNLI", "bert", "paper")
+    assert language.levels("shortcut", experiment) == (0.354, 0.8385, 1.0)
+    assert language.levels("augmentation", experiment) == (0.0, 0.25, 1.0)
+    assert language.specs("accuracy", experiment)[0].training["epochs"] == 5
 
 
 def test_multibert_has_one_address_per_seed() -> None:

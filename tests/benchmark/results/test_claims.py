@@ -8,6 +8,7 @@ import pytest
 
 from likewise.benchmark.results.claims import CLAIMS, Verdict, check_claims
 from likewise.benchmark.results.paper import paper_results
+from likewise.errors import InputError
 from tests.benchmark.frames import results, row
 
 NAMES = ("second-order-cosine", "jaccard", "rank-similarity", "cka", "rsa", "procrustes", "svcca", "gulp", "eos")
@@ -19,7 +20,8 @@ def of_the_paper() -> dict[str, Verdict]:
 
 
 def verdicts(rows: list[dict[str, Any]]) -> dict[str, Verdict]:
-    return {verdict.name: verdict for verdict in check_claims(results(rows), variant="published")}
+    """On data of no paper, so that any settings count."""
+    return {verdict.name: verdict for verdict in check_claims(results(rows), variant="published", settings="any")}
 
 
 def cells(order: tuple[str, ...], domain: str = "graph", count: int = 6, **changes: Any) -> list[dict[str, Any]]:
@@ -106,3 +108,31 @@ def test_layers_and_shortcuts_are_read_from_graphsage_only() -> None:
         found.figures
         == "EOS: layers 1.00, shortcut 0.20 (median 0.55); GULP: layers 1.00, shortcut 0.30 (median 0.55)."
     )
+
+
+def test_claims_are_judged_by_cells_with_the_papers_settings_and_its_measures_alone() -> None:
+    order = ("second-order-cosine", "jaccard", "rank-similarity", "cka", "rsa", "procrustes", "svcca", "gulp", "eos")
+    right = [
+        one | {"data": "cora", "network": network}
+        for network in ("gcn", "sage", "gat")
+        for grounding in ("labels", "shortcut", "augmentation")
+        for one in cells(order, count=1, grounding=grounding)
+    ]
+    others = [
+        *(one | {"preset": "small"} for one in cells(order[::-1], count=9)),
+        *(one | {"data": "citeseer"} for one in cells(order[::-1], count=1)),
+        *(one | {"data": "cora", "measure": f"own-{number}"} for number, one in enumerate(cells(order, count=1))),
+    ]
+    judged = {v.name: v for v in check_claims(results(right + others), variant="published")}
+    alone = {v.name: v for v in check_claims(results(right), variant="published")}
+    assert judged == alone
+    assert judged["neighbours-on-graphs"].verdict == "agrees"
+
+
+def test_claims_cannot_be_told_from_small_runs() -> None:
+    small = check_claims(results(cells(NAMES, preset="small")), variant="published")
+    assert {v.verdict for v in small} == {"cannot tell"}
+    assert {v.figures for v in small} == {"No cell of the paper was run with its settings."}
+    with pytest.raises(InputError) as error:
+        check_claims(paper_results(), settings="papers")  # type: ignore[arg-type]
+    assert str(error.value) == "settings is 'papers'. Give 'paper' or 'any'."

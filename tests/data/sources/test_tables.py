@@ -208,7 +208,7 @@ def test_a_small_file_that_unpacks_to_more_than_memory_is_refused(
     with pytest.raises(InputError) as error:
         likewise.dataset(str(path))
     room = "0.000125" if name.endswith("gz") else "0.0005"
-    assert str(error.value) == f"{path} unpacks to more than {room} GB, more than memory can hold. Save fewer lines."
+    assert str(error.value) == f"{path} unpacks to more than {room} GB, more than is read of it. Save fewer lines."
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:

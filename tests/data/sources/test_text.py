@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -31,6 +32,42 @@ def test_tables_are_read_with_quotes_and_spaces_as_they_are(tmp_path: Path, monk
     pairs = likewise.dataset("mnli:train")
     assert (pairs.inputs, pairs.labels.tolist()) == ([("a b", "c")], [2])
     assert next(iter(pairs.batches(4)))[0] == [("a b", "c")]
+
+
+GLUE = "index\tgenre\tsentence1\tsentence2\tlabel1\tgold_label\n"
+
+
+def test_glue_and_multinli_are_read_as_they_are_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MNLI", "SST-2", "alone"):
+        (tmp_path / name).mkdir()
+    rows = '0\tfiction\tA "b\tC\tneutral\tcontradiction\n1\tfiction\tD\tE\t-\t-\n2\tfiction\tF\tG\t-\tentailment\n'
+    (tmp_path / "MNLI" / "train.tsv").write_text(GLUE + rows)
+    (tmp_path / "SST-2" / "dev.tsv").write_text("sentence\tlabel\nit 's good \t1\n")
+    pairs = [{"gold_label": label, "sentence1": "A", "sentence2": "B"} for label in ("neutral", "-", "entailment")]
+    text = "\n".join(map(json.dumps, pairs)) + "\n"
+    (tmp_path / "alone" / "multinli_1.0_dev_matched.jsonl").write_text(text)
+    monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path))
+    train = likewise.dataset("mnli:train")
+    assert (train.inputs, train.labels.tolist()) == ([('A "b', "C"), ("F", "G")], [2, 0])
+    assert likewise.dataset("sst2").inputs == ["it 's good"]
+    assert likewise.dataset(f"mnli:{tmp_path}/alone").labels.tolist() == [1, 0]
+    assert likewise.dataset(f"mnli:{tmp_path}/MNLI:train").labels.tolist() == [2, 0]
+
+
+def test_a_published_table_with_another_label_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "dev_matched.tsv"
+    path.write_text(GLUE + "0\tfiction\tA\tB\t-\tmaybe\n")
+    assert refusal(InputError, likewise.dataset, f"mnli:{tmp_path}") == (
+        f"line 2 of {path} has the label 'maybe'. Labels are entailment, neutral, contradiction and - for none."
+    )
+    path.write_text("index\tsentence1\tgold_label\n0\tA\tneutral\n")
+    assert refusal(InputError, likewise.dataset, f"mnli:{tmp_path}") == (
+        f"{path} has no column sentence2. Its first line must name sentence1, sentence2, gold_label, with tabs between."
+    )
+    path.write_text(GLUE + "0\tfiction\tA\n")
+    assert refusal(InputError, likewise.dataset, f"mnli:{tmp_path}") == (
+        f"line 2 of {path} is too short. Give sentence1, sentence2, gold_label in every line, with tabs between."
+    )
 
 
 BAD_TABLES = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 import likewise
 from likewise.errors import MissingDataError, MissingDependencyError
@@ -26,10 +26,10 @@ def peft(vision: Any) -> Any:
     return pytest.importorskip("peft", reason="peft is not installed: pip install 'likewise[adapters]'")
 
 
-def written(folder: Path, adapted: Any, base: Path | str) -> str:
+def written(folder: Path, adapted: Any, base: Path | str, **options: Any) -> str:
     """The address of an adapter that was saved."""
     adapted.peft_config["default"].base_model_name_or_path = str(base)
-    adapted.save_pretrained(folder)
+    adapted.save_pretrained(folder, **options)
     return f"hf:{folder}"
 
 
@@ -51,6 +51,27 @@ def test_an_adapter_gives_what_peft_gives(tmp_path: Path, peft: Any) -> None:
     likewise.networks.save(net, tmp_path / "a.safetensors")
     again = likewise.extract(str(tmp_path / "a.safetensors"), TEXTS, "embedding")
     assert torch.equal(again.values, view.values)
+
+
+@pytest.mark.parametrize("words", ["embed_tokens", "lm_head"])
+def test_an_adapter_of_words_brings_those_of_its_base_along(tmp_path: Path, peft: Any, words: str) -> None:
+    save("llama", tmp_path / "base")
+    adapted = lora(peft, "llama", target_modules=["q_proj", words], task_type="CAUSAL_LM")
+    address = written(tmp_path / "lora", adapted, tmp_path / "base", save_embedding_layers=True)
+    assert any("base_layer" in name for name in load_file(tmp_path / "lora" / "adapter_model.safetensors"))
+    by_module = likewise.extract(likewise.network(adapted, tokenizer=tokenizer()), TEXTS, "embedding")
+    torch.testing.assert_close(likewise.extract(address, TEXTS, "embedding").values, by_module.values)
+
+
+def test_a_classifier_with_an_adapter_is_one_layer(peft: Any) -> None:
+    adapted = lora(peft, "bert-classifier", target_modules=["query", "classifier"])
+    net = likewise.network(adapted, tokenizer=tokenizer())
+    view = likewise.extract(net, TEXTS, "penultimate")
+    head = likewise.networks.head(net)
+    assert head.layer_name == "classifier"
+    assert head.bias is not None
+    logits = likewise.extract(net, TEXTS, "logits").values
+    torch.testing.assert_close(view.values @ head.weight.T + head.bias, logits, atol=1e-5, rtol=1e-5)
 
 
 def test_the_classes_of_an_adapter_are_those_it_was_trained_for(tmp_path: Path, peft: Any) -> None:
@@ -80,6 +101,29 @@ def test_an_adapter_of_a_deeper_network_is_refused(tmp_path: Path, peft: Any) ->
     message = refused(lambda: likewise.network(f"{address},num_hidden_layers=1"))
     assert message.startswith(f"the adapter {tmp_path / 'lora'} does not fit the LlamaForCausalLM of ")
     assert "there is no place for 'model.layers.1.self_attn.q_proj.lora_A.weight'" in message
+
+
+def test_an_adapter_with_tensors_of_another_rank_is_refused(tmp_path: Path, peft: Any) -> None:
+    save("llama", tmp_path / "llama")
+    address = written(tmp_path / "lora", lora(peft, "llama", target_modules=["q_proj"]), tmp_path / "llama")
+    config = tmp_path / "lora" / "adapter_config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"r": 4}))
+    message = refused(lambda: likewise.network(address))
+    assert "does not fit the LlamaForCausalLM of " in message
+    assert "size mismatch for base_model.model.model.layers.0.self_attn.q_proj.lora_A.default.weight" in message
+
+
+def test_an_adapter_that_lacks_tensors_is_refused(tmp_path: Path, peft: Any) -> None:
+    save("llama", tmp_path / "llama")
+    address = written(tmp_path / "lora", lora(peft, "llama", target_modules=["q_proj"]), tmp_path / "llama")
+    path = tmp_path / "lora" / "adapter_model.safetensors"
+    tensors = {name: value for name, value in load_file(path).items() if "layers.0" in name}
+    save_file(tensors, path)
+    assert refused(lambda: likewise.network(address)) == (
+        f"the adapter {tmp_path / 'lora'} lacks weights that its adapter_config.json asks for: "
+        "'model.layers.1.self_attn.q_proj.lora_A.weight', 'model.layers.1.self_attn.q_proj.lora_B.weight'. "
+        "Fetch it again."
+    )
 
 
 def test_an_adapter_that_changes_no_layers_is_refused(tmp_path: Path, peft: Any) -> None:

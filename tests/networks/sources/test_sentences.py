@@ -123,6 +123,16 @@ def test_layers_and_reductions_of_the_encoder_stay_as_they_are(tmp_path: Path) -
     assert list(likewise.extract(address, TEXTS, "blocks", reduce="mean")) == ["encoder.layer.0", "encoder.layer.1"]
 
 
+def test_a_difference_names_embeddings_that_are_made_in_two_ways(tmp_path: Path) -> None:
+    save("bert", tmp_path / "plain")
+    address = write(tmp_path / "st", ("Pooling", {"pooling_mode": "mean"}))
+    change = likewise.diff(address, f"hf:{tmp_path / 'plain'}", [*TEXTS, "a bird", "the film"], progress=False)
+    assert change.verdict == "identical"
+    assert change.looked_at == "sentence_embedding of st and pooler_output of plain"
+    same = likewise.diff({"a": address, "b": address}, data=[*TEXTS, "a bird", "the film"], progress=False)
+    assert same.looked_at == "embedding"
+
+
 @pytest.mark.parametrize(
     ("modules", "listed"),
     [
@@ -145,6 +155,36 @@ def test_what_is_made_otherwise_is_refused(tmp_path: Path, modules: Any, listed:
         f"normalisation alone ({listed}). Load it with sentence-transformers and pass the module: "
         f"likewise.extract(SentenceTransformer('{tmp_path}'), data)."
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        (
+            "1_Pooling/config.json",
+            None,
+            "{address} lacks {name}, which says how its embedding is made. Fetch it again.",
+        ),
+        ("1_Pooling/config.json", "[1]", "{folder}/{name} is damaged: it holds no dict. Fetch it again."),
+        ("modules.json", "{}", "{folder}/{name} is damaged: it holds no list. Fetch it again."),
+        *(
+            (
+                "modules.json",
+                content,
+                "the {name} of {address} does not give the type and the path of every module. Fetch it again.",
+            )
+            for content in ("[]", '["Pooling"]', '[{"idx": 0, "type": "Transformer"}]')
+        ),
+    ],
+)
+def test_a_folder_that_is_damaged_or_incomplete_is_refused(
+    tmp_path: Path, name: str, content: str | None, sentence: str
+) -> None:
+    address = write(tmp_path, ("Pooling", {"pooling_mode": "cls"}))
+    (tmp_path / name).unlink()
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    assert refused(lambda: likewise.network(address)) == sentence.format(address=address, folder=tmp_path, name=name)
 
 
 def test_minilm_by_its_folder_gives_the_embeddings_of_its_makers() -> None:

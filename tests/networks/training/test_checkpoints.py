@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 import likewise
-from likewise.errors import InputError
+from likewise._base.manifest import MANIFEST
+from likewise.classes import Inspector
+from likewise.errors import DamagedStoreWarning, InputError
 from likewise.networks import Normalised, save, train
 from likewise.networks.training import checkpoints
 from tests.networks.helpers import DATA, refused, same, settings, small
@@ -112,7 +115,7 @@ def test_a_killed_training_is_resumed_to_the_same_weights(tmp_path: Path, recipe
     again = program(tmp_path / "killed", recipe)
     assert whole.wait(300) == again.wait(300) == 0
     kept = sorted(file.relative_to(tmp_path / "whole") for file in (tmp_path / "whole").rglob("*.safetensors"))
-    assert len(kept) == (9 if "keep_epochs" in recipe else 2)
+    assert len(kept) == (10 if "keep_epochs" in recipe else 3)
     for name in kept:
         one, other = load_file(tmp_path / "whole" / name), load_file(tmp_path / "killed" / name)
         assert one.keys() == other.keys()
@@ -257,12 +260,12 @@ def test_a_checkpoint_older_than_a_setting_is_resumed_at_its_default(tmp_path: P
         header = file.metadata()
     stored = json.loads(header["settings"])
     assert stored.pop("clip", 0) is None
-    assert stored.pop("decay") == 0.1
+    assert stored.pop("momentum") == 0.9
     header = {name: header[name] for name in ("history", "groups", "numbers")} | {"settings": json.dumps(stored)}
     save_file(load_file(path), path, metadata=header)
     assert train("zoo:mlp", DATA, out=tmp_path, **settings()).history == done.history
-    assert refused(lambda: train("zoo:mlp", DATA, out=tmp_path, decay=0.2, **settings())) == (
-        f"{tmp_path} holds a training with other settings (decay 0.1 there, 0.2 here). {OTHERWISE}"
+    assert refused(lambda: train("zoo:mlp", DATA, out=tmp_path, momentum=0.2, **settings())) == (
+        f"{tmp_path} holds a training with other settings (momentum 0.9 there, 0.2 here). {OTHERWISE}"
     )
 
 
@@ -296,17 +299,101 @@ def test_the_best_weights_survive_more_epochs_and_a_finished_training(tmp_path: 
 
 def test_a_checkpoint_whose_best_weights_are_lost_is_damaged(tmp_path: Path) -> None:
     how = settings(keep_best=True, validation="digits:test[:40]")
-    train("zoo:mlp", DATA, out=tmp_path, **how)
+    whole = train("zoo:mlp", DATA, out=tmp_path, **how)
     path = tmp_path / "checkpoint.safetensors"
     with safe_open(path, framework="pt") as file:
         header = {name: file.metadata()[name] for name in ("history", "groups", "numbers", "settings")}
     tensors = load_file(path)
     lost = next(name for name in tensors if name.startswith("best."))
     save_file({name: value for name, value in tensors.items() if name != lost}, path, metadata=header)
-    assert (
-        refused(lambda: train("zoo:mlp", DATA, out=tmp_path, **how))
-        == f"{path} is no checkpoint of a training, or it is damaged. Remove it to start over."
+    (tmp_path / "checkpoint-before.safetensors").unlink()
+    again = _warned(
+        f"{path} is no checkpoint of a training, or it is damaged; the training starts over.",
+        lambda: train("zoo:mlp", DATA, out=tmp_path, **how),
     )
+    assert same(again.net, whole.net)
+
+
+def _warned(sentence: str, training: Callable[[], Any]) -> Any:
+    """What a training returns, which says one sentence."""
+    with pytest.warns(DamagedStoreWarning) as warnings:
+        done = training()
+    assert [str(warning.message) for warning in warnings] == [sentence]
+    return done
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "emptied", "deleted"])
+def test_a_damaged_checkpoint_costs_the_epoch_since_the_one_before(tmp_path: Path, damage: str) -> None:
+    how = settings(epochs=3, keep_best=True, validation="digits:test[:40]", callbacks=[lambda *_: None])
+    whole = train("zoo:mlp", DATA, **how)
+    train("zoo:mlp", DATA, out=tmp_path, **how)
+    last, before = tmp_path / "checkpoint.safetensors", tmp_path / "checkpoint-before.safetensors"
+    assert (_epochs_of(last), _epochs_of(before)) == (3, 2)
+    content = last.read_bytes()
+    changed = {"flipped": content[:-1] + bytes([content[-1] ^ 1]), "cut": content[:-9], "emptied": b"", "deleted": b""}
+    last.write_bytes(changed[damage])
+    if damage == "deleted":
+        last.unlink()
+        again = train("zoo:mlp", DATA, out=tmp_path, **how)
+    else:
+        again = _warned(
+            f"{last} is damaged; the training resumes from checkpoint-before.safetensors.",
+            lambda: train("zoo:mlp", DATA, out=tmp_path, **how),
+        )
+    assert same(again.net, whole.net)
+    assert (_epochs_of(last), _epochs_of(before)) == (3, 2)
+
+
+def test_a_damaged_checkpoint_of_another_training_is_left_alone(tmp_path: Path) -> None:
+    train("zoo:mlp", DATA, out=tmp_path, **settings(epochs=1))
+    path = tmp_path / "checkpoint.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))  # what it says of its settings can still be read
+    weights = (tmp_path / "weights.safetensors").read_bytes()
+    assert refused(lambda: train("zoo:mlp", DATA, out=tmp_path, **settings(epochs=1, lr=0.123))) == (
+        f"{tmp_path} holds a training with other settings (lr 0.05 there, 0.123 here). {OTHERWISE}"
+    )
+    assert (tmp_path / "weights.safetensors").read_bytes() == weights
+
+
+def test_a_damaged_report_of_the_last_epoch_is_made_again_by_the_training(tmp_path: Path) -> None:
+    def run() -> Any:
+        inspector = Inspector(10, out=tmp_path / "watched")
+        train(
+            "zoo:mlp",
+            DATA,
+            out=tmp_path / "run",
+            callbacks=[inspector],
+            validation="digits:test[:40]",
+            **settings(epochs=3),
+        )
+        return inspector
+
+    curves = run().curves()
+    path = tmp_path / "watched" / "0003.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[:-9])
+    with pytest.warns(DamagedStoreWarning, match="it is left out"):
+        again = run()
+    assert again.curves().equals(curves)
+    assert path.read_bytes() == content
+    (tmp_path / "watched" / "0001.safetensors").write_bytes(b"")
+    with pytest.warns(DamagedStoreWarning) as warnings:
+        again = run()
+    assert list(again.curves().index) == [2, 3]
+    assert str(warnings[1].message) == (
+        f"epoch 1 was reported to a damaged file, and the training in {tmp_path / 'run'} is past it: its report is "
+        "left out. Inspect kept epochs again, or train in another folder."
+    )
+
+
+def test_a_training_of_an_earlier_version_is_resumed(tmp_path: Path) -> None:
+    how = settings(schedule="constant")
+    whole = train("zoo:mlp", DATA, **{**how, "epochs": 4})
+    train("zoo:mlp", DATA, out=tmp_path, **{**how, "epochs": 2})
+    for name in (MANIFEST, "checkpoint-before.safetensors"):
+        (tmp_path / name).unlink()
+    assert same(train("zoo:mlp", DATA, out=tmp_path, **{**how, "epochs": 4}).net, whole.net)
 
 
 @pytest.mark.parametrize("schedule", ["cosine", "step"])

@@ -46,6 +46,9 @@ def parameters(name: str, **options: object) -> int:
         ("conv-mlp", {}, 42_634),
         ("lmfrnet", {}, 520_802),
         ("shufflenetv2-x0-5", {}, 352_042),
+        # ReSi's, counted by hand: 9 k_in k_out + k_out per convolution, twice k_out for its normalisation, 513 classes
+        ("vgg11", {}, 9_231_114),
+        ("vgg19", {}, 20_040_522),
         # He et al. 2015, table 6: 1.7 million
         ("resnet110", {}, 1_727_962),
         # Huang et al. 2016, table 2: 0.8 million

@@ -2,13 +2,13 @@
 
 import os
 import signal
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from importlib.util import find_spec
 
 import pytest
 
 from likewise.errors import InputError, MissingDependencyError, WorkerError
-from likewise.work.engines import Local, WorkerDied, engine_of
+from likewise.work.engines import Local, Remote, WorkerDied, engine_of
 from tests.helpers import sentence as refusal
 
 
@@ -29,6 +29,40 @@ def test_a_task_that_ends_its_worker_is_named_and_all_others_are_run() -> None:
     results = dict(engine_of("processes:2").run(cube, range(8)))
     died = WorkerDied("the process that computed it was killed, twice")
     assert results == {i: died if i in (3, 5) else i**3 for i in range(8)}
+
+
+def test_workers_that_are_apart_lose_one_task_each_and_others_need_not_wait() -> None:
+    sent: list[int] = []
+
+    def submit(call, function, task):
+        sent.append(task)
+        future: Future[object] = Future()
+        if task == 2 or sent.count(1) == 1 == task:
+            future.set_exception(BrokenExecutor("lost"))
+        else:
+            future.set_result(call(function, task))
+        return future
+
+    results = dict(Remote(submit, 2, apart=True).run(abs, range(5)))
+    assert results == {0: 0, 1: 1, 2: WorkerDied("the process that computed it was killed, twice"), 3: 3, 4: 4}
+    assert sorted(sent) == [0, 1, 1, 2, 2, 3, 4]
+
+
+class DemandingError(Exception):
+    """An error that cannot be built again from its message."""
+
+    def __init__(self, first, second) -> None:
+        super().__init__(f"{first} and {second}")
+
+
+def demand(number):
+    raise DemandingError(number, "more")
+
+
+def test_an_error_that_cannot_travel_is_told() -> None:
+    assert refusal(WorkerError, list, engine_of("processes:2").run(demand, [1])) == (
+        "a task failed: DemandingError: 1 and more."
+    )
 
 
 def test_several_threads_may_use_workers_at_once() -> None:
@@ -56,16 +90,27 @@ def test_an_executor_that_lost_a_worker_is_said() -> None:
 @pytest.mark.parametrize(
     ("engine", "sentence"),
     [
-        ("spark", "no engine named 'spark'. There are dask, processes and ray."),
-        (7, "7 is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor."),
+        ("spark", "no engine named 'spark'. There are dask, processes, ray and slurm."),
+        (7, "7 is not an engine. Pass None, 'processes', 'dask', 'ray', 'slurm', or an executor."),
     ],
 )
 def test_what_is_no_engine_is_refused(engine, sentence) -> None:
     assert refusal(InputError, engine_of, engine) == sentence
 
 
+def test_options_that_an_engine_does_not_have_are_refused() -> None:
+    assert engine_of("processes", workers=3).workers == 3
+    assert refusal(InputError, engine_of, "processes", options={"num_gpus": 1}) == (
+        "engine 'processes' has no option 'num_gpus'. It takes workers."
+    )
+    assert refusal(InputError, engine_of, None, workers=2) == (
+        "workers belongs to an engine by name, such as 'ray', and the engine is None. Leave it out."
+    )
+    assert refusal(InputError, engine_of, "processes", workers=0) == "workers is 0. Give at least 1."
+
+
 @pytest.mark.skipif(find_spec("ray") is not None, reason="ray is installed")
 def test_a_cluster_whose_library_is_missing_names_the_extra() -> None:
     assert refusal(MissingDependencyError, engine_of, "ray") == (
-        "to run on Ray, ray is needed: pip install 'likewise[distributed]'."
+        "to run on Ray, ray is needed: pip install 'likewise[ray]'."
     )

@@ -63,6 +63,23 @@ def test_a_pair_that_kills_its_process_costs_that_pair_alone(tmp_path) -> None:
         assert len(store) == 15 + 6
 
 
+def test_a_measure_that_always_ends_its_process_is_given_up(tmp_path) -> None:
+    def doomed(x, y):
+        with (tmp_path / "tries").open("a") as tries:
+            tries.write("x")
+        os._exit(1)
+
+    views = {str(i): RNG.normal(size=(20, 3)) for i in range(8)}
+    with pytest.warns(FailedMeasureWarning):
+        found = likewise.compare(views, [doomed, "cka"], engine="processes:1")
+    assert np.isnan(found["doomed"].values).all()
+    assert found["doomed"].reasons["7", "6"] == (
+        "doomed failed on '7' and '6': it was not tried, since the measure ended its process on all pairs before"
+    )
+    assert len((tmp_path / "tries").read_text()) < 30  # of 128, if each pair were tried twice
+    assert np.array_equal(found["cka"].values, likewise.compare(views, "cka").values)
+
+
 def test_a_worker_killed_from_outside_costs_nothing(tmp_path) -> None:
     marker = str(tmp_path / "killed")
     mine = measures.register(killed_once, name="mine").bind(marker=marker)
@@ -172,3 +189,16 @@ def test_workers_that_cannot_start_are_said(monkeypatch) -> None:
         list(engine_of("processes:3").run(abs, [1]))
     assert str(caught.value).startswith("worker processes cannot be started: ")
     assert str(caught.value).endswith(". Leave the engine out.")
+
+
+def test_a_worker_that_is_killed_while_it_starts_costs_a_second_start(monkeypatch, tmp_path) -> None:
+    first = tmp_path / "first"
+
+    def begin(parent: int) -> None:
+        if not first.exists():
+            first.touch()
+            os._exit(1)
+
+    monkeypatch.setattr(processes, "_begin", begin)
+    assert list(engine_of("processes:1").run(abs, [-1])) == [(-1, 1)]
+    assert first.exists()

@@ -15,10 +15,11 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeVar
 
+import torch
 from torch import nn
 
 from likewise._base.hashing import digest
-from likewise._base.registry import Registry
+from likewise._base.registry import Registry, parse_options
 from likewise.data import Data, dataset
 from likewise.data.address import parse
 from likewise.data.changes import add_shortcut, randomise_labels
@@ -116,6 +117,11 @@ class Experiment:
     seed: int = 0
 
     @property
+    def data_name(self) -> str:
+        """What the data is called, wherever its files are: flickr of flickr:/data/flickr."""
+        return parse(self.data).source.name
+
+    @property
     def as_in_paper(self) -> bool:
         """Whether the preset is the paper's, changed or not."""
         return self.preset_name.startswith("paper")
@@ -146,7 +152,7 @@ class Domain:
         Args:
             data: The address of the data.
             network: A name of `networks`, or any address.
-            preset: "paper" or "small", or changed fields of one as a mapping.
+            preset: "paper" or "small", with changes as in "paper,seeds=3,epochs=2", or as a mapping.
             seed: Which repetition, from 0.
         """
         kind = parse(data).source.domain
@@ -162,11 +168,12 @@ class Domain:
             )
         if type(seed) is not int or seed < 0:
             raise InputError(f"the seed is {brief(seed)}. Give a whole number from 0.")
-        changes = {} if isinstance(preset, str) else dict(preset)
-        name = preset if isinstance(preset, str) else str(changes.pop("base", "small"))
+        changes = _preset_changes(preset) if isinstance(preset, str) else dict(preset)
+        name = str(changes.pop("base", "small"))
         if name not in ("paper", "small"):
             raise InputError(f"no preset named {name!r}.{did_you_mean(name, ('paper', 'small'))} Give paper or small.")
         resolved = self.preset(name, data, network).override(changes)
+        Settings().override(resolved.training)  # refuses what no training knows
         return Experiment(data, network, resolved, name if not changes else f"{name}, changed", seed)
 
     def preset(self, name: str, data: str, network: str) -> Preset:
@@ -423,9 +430,36 @@ class Domain:
         raise NotImplementedError
 
 
+def _preset_changes(text: str) -> dict[str, Any]:
+    """Sizes of a preset, and settings of the training by their name.
+
+    >>> _preset_changes("paper,seeds=3,epochs=2")
+    {'base': 'paper', 'seeds': 3, 'training': {'epochs': 2}}
+    """
+    name, _, rest = text.partition(",")
+    options = parse_options(rest, "preset") if rest else {}
+    sizes = {field.name for field in fields(Preset)} - {"options", "training"}
+    training = {key: value for key, value in options.items() if key not in sizes}
+    changes = {key: value for key, value in options.items() if key in sizes}
+    return {"base": name} | changes | ({"training": training} if training else {})
+
+
 @lru_cache(maxsize=6)
 def _dataset(address: str, split: str) -> Data:
-    return dataset(address, split=split)
+    return _interleaved(dataset(address, split=split))
+
+
+def _interleaved(data: Data) -> Data:
+    """Inputs that come class by class, as folders of classes give them, one of every class in turn.
+
+    The first thousand of them then hold every class, whatever is cut or changed later.
+    """
+    labels = data.labels
+    if data.domain == "graph" or labels is None or len(labels) < 2 or bool((labels[1:] < labels[:-1]).any()):
+        return data
+    counts = torch.bincount(labels)
+    rank = torch.arange(len(labels)) - (counts.cumsum(0) - counts)[labels]  # the how-manieth of its class
+    return replace(data[torch.argsort(rank, stable=True)], name=data.name)
 
 
 DOMAINS: Registry[Domain] = Registry("domain", group="likewise.domains", modules=("likewise.benchmark.domains.*",))

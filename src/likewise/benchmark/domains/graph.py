@@ -25,6 +25,7 @@ from likewise.data.changes import add_shortcut
 from likewise.data.graphs import Nodes
 from likewise.errors import UnknownNameError
 from likewise.networks import Settings, unwrapped
+from likewise.networks.address import parse
 from likewise.networks.zoo.graph import DropEdges, resi
 from likewise.views import Activations
 from likewise.views.extract import extract
@@ -55,11 +56,11 @@ class Graph(Domain):
         return Preset(seeds=6, group=4, layered=3, training={"epochs": 50})
 
     def _settings(self, experiment: Experiment) -> Any:
-        network = self.networks.get(experiment.network, experiment.network).removeprefix("zoo:")
+        architecture = parse(self.address(experiment, 0)).name
         try:
-            return resi(network, experiment.data, variant="resi")
+            return resi(architecture, experiment.data_name, variant="resi")
         except UnknownNameError:
-            return resi(network if network in ("gcn", "sage", "gat") else "gcn", "cora", variant="resi")
+            return resi(architecture if architecture in ("gcn", "sage", "gat") else "gcn", "cora", variant="resi")
 
     def options(self, experiment: Experiment) -> dict[str, Any]:
         """Width, depth, dropout, activation and normalisation of the paper's code."""

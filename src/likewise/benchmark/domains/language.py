@@ -17,6 +17,7 @@ from torch import nn
 from likewise.benchmark.domains import ChangeKind, Domain, Experiment, Group, LayerViews, NetworkSpec, Preset, domain
 from likewise.data import Data
 from likewise.data.word_changes import augment_text
+from likewise.networks.address import parse
 from likewise.views import Activations
 from likewise.views.extract import extract
 from likewise.views.layers import layers
@@ -59,9 +60,9 @@ class Language(Domain):
         """AdamW, the rate rising to 5e-5 for a tenth of the epochs and falling to 0, the best weights kept."""
         rate = {"optimiser": "adamw", "schedule": "linear", "clip": 1.0, "weight_decay": 0.0}
         if not experiment.as_in_paper:
-            lr = 1e-3 if experiment.network == "bert-tiny" else 1e-4
+            lr = 1e-3 if parse(self.address(experiment, 0)).name == "bert-tiny" else 1e-4
             return rate | {"lr": lr, "epochs": 4, "warmup": 0.4, "batch_size": 32}
-        epochs = _EPOCHS.get((experiment.data, group.kind), 10)
+        epochs = _EPOCHS.get((experiment.data_name, group.kind), 10)
         often = {"evaluate_every": 1000, "keep_best": True}
         return rate | often | {"lr": 5e-5, "epochs": epochs, "warmup": epochs / 10, "batch_size": 64}
 
@@ -70,14 +71,14 @@ class Language(Domain):
         if kind == "labels":
             return (0.0, 0.75, 1.0)
         if kind == "augmentation":
-            return _AUGMENTED.get(experiment.data, (0.0, 1.0))
+            return _AUGMENTED.get(experiment.data_name, (0.0, 1.0))
         least = self.uninformative(experiment)
         return (least, round(least + 0.75 * (1 - least), 4), 1.0)
 
     def uninformative(self, experiment: Experiment) -> float:
         """The share of the largest class."""
-        if experiment.data in _MAJORITY:
-            return _MAJORITY[experiment.data]
+        if experiment.data_name in _MAJORITY:
+            return _MAJORITY[experiment.data_name]
         labels = self.load(experiment.data, "train").need_labels("find the largest class").tolist()
         return round(max(Counter(labels).values()) / len(labels), 3)
 

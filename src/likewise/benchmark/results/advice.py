@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise.benchmark.groundings import GROUNDINGS
-from likewise.benchmark.results.frame import CELL, EVIDENCE, Results, label, main_metrics, read_table
+from likewise.benchmark.results.frame import CELL, EVIDENCE, Results, label, main_metrics, package_table
 from likewise.benchmark.results.paper import figures
 from likewise.benchmark.results.ranks import rank_within
 from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
@@ -169,6 +169,8 @@ def advise(
     """
     if n is not None and n < 2:
         raise InputError(f"n is {n}. Give the number of inputs, 2 or more.")
+    if d < 1:
+        raise InputError(f"d is {d}. Give the number of neurons, 1 or more.")
     if top is not None and top < 1:
         raise InputError(f"top is {top}. Give 1 or more.")
     if budget is not None and n is None:
@@ -227,7 +229,7 @@ def _runs(names: pd.Series) -> str:
 
 @cache
 def _read(path: Path) -> pd.DataFrame:
-    return read_table(path, f"{path} is damaged ({{reason}}). Install likewise again.")
+    return package_table(path)
 
 
 def _results_for(domain: str, question: str) -> pd.DataFrame:

@@ -2,7 +2,9 @@
 
 "Stands out" means the top third by median rank, as in figure 2. Cells are few and ranks vary, so cells are resampled
 with replacement (seeded): a claim on ranks holds if it holds in at least 90 % of the draws, fails if in at most 10 %,
-and there is not enough data in between, nor where results lack what a claim is about.
+and there is not enough data in between, nor where results lack what a claim is about. Judged are cells that were run
+with the paper's settings, by the paper's measures: other networks, data or sizes say how far a finding carries, not
+whether it holds.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from likewise.benchmark.results.coverage import with_papers_settings
 from likewise.benchmark.results.frame import Results, label
-from likewise.benchmark.results.paper import plain
+from likewise.benchmark.results.paper import figures, plain
 from likewise.benchmark.results.ranks import OVERALL, Ranks, ranks
+from likewise.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,19 +204,38 @@ CLAIMS: tuple[tuple[str, str, str, Callable[[Findings], CheckResult]], ...] = (
 )
 
 
-def check_claims(results: Results, *, variant: str = "resi", measure_variant: str | None = None) -> list[Verdict]:
-    """Check the paper's claims on any results: one verdict per claim, with the figures behind it.
+def check_claims(
+    results: Results,
+    *,
+    variant: str = "resi",
+    measure_variant: str | None = None,
+    settings: Literal["paper", "any"] = "paper",
+) -> list[Verdict]:
+    """Check the paper's claims: one verdict per claim, with the figures behind it.
 
     Args:
         results: Results of one or more runs.
         variant: The form of the evaluation, "published" or "resi".
         measure_variant: The form of the measures, needed only where results hold both forms of a measure.
+        settings: "paper" judges cells of the paper that were run with its settings, by its measures; "any" takes all
+            results, and says how far a finding carries to other networks and data.
+
+    Raises:
+        InputError: The settings are neither.
     """
+    if settings not in ("paper", "any"):
+        raise InputError(f"settings is {settings!r}. Give 'paper' or 'any'.")
+    if settings == "paper":
+        results = with_papers_settings(results)
+        results = Results(results.frame[results.frame["measure"].isin(set(figures()["measure"]))])
+        if not len(results.frame):
+            nothing = "No cell of the paper was run with its settings."
+            return [Verdict(name, says, source, "cannot tell", nothing) for name, says, source, _ in CLAIMS]
     means = results.form(variant).main().valid().means()
     findings = Findings(ranks(results, variant=variant, measure_variant=measure_variant), means)
     words: dict[bool | None, Judgement] = {True: "agrees", False: "does not", None: "cannot tell"}
     verdicts = []
     for name, says, source, check in CLAIMS:
-        holds, figures = check(findings)
-        verdicts.append(Verdict(name, says, source, words[holds], figures))
+        holds, text = check(findings)
+        verdicts.append(Verdict(name, says, source, words[holds], text))
     return verdicts

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._base.files import is_folder, reading, write_whole
+from likewise._base.folders import claim, read_at, read_bytes
+from likewise._base.formats.tables import table
+from likewise._base.names import csv_text
 from likewise.benchmark.evaluation import TIES
 from likewise.benchmark.groundings import FORMS, GROUNDINGS
 from likewise.errors import InputError, MissingDataError, brief, quoted_list
@@ -111,10 +114,11 @@ class Results:
         """Write `results.csv` into a folder, whole or not at all; returns its path.
 
         Args:
-            folder: Where it is written.
+            folder: A new or an empty folder, or one that likewise wrote.
         """
         path = Path(folder) / RESULTS
-        write_whole(path, self.frame[list(COLUMNS)].to_csv(index=False, lineterminator="\n").encode())
+        claim(path.parent)
+        write_whole(path, csv_text(self.frame[list(COLUMNS)], index=False, lineterminator="\n").encode())
         return path
 
     def only(self, **values: Any) -> Results:
@@ -203,18 +207,27 @@ def label(measure: str, form: str | None = None) -> str:
     return f"{short}[{form}]" if form else short
 
 
-def read_table(path: Path, refusal: str, **options: Any) -> pd.DataFrame:
-    """A CSV file; a damaged one is refused with this sentence, which may name the `{reason}`."""
-    import pandas as pd
+def read_table(folder: Path, name: str, refusal: str, *, required: bool = True, **options: Any) -> pd.DataFrame:
+    """A CSV file of a folder; a damaged one is refused with this sentence, which may name the `{reason}`.
 
-    with reading(path, refusal):
-        return pd.read_csv(path, **options)
+    In a folder with a manifest it has to be listed there if `required`: a changed digit is damage too.
+    """
+    with reading(folder / name, refusal):
+        return table(read_bytes(folder, name, required=required), **options)
 
 
-def read_text_table(path: Path, remedy: str) -> pd.DataFrame:
-    """A CSV file with every cell as text, to be checked."""
-    refusal = f"{path} is no table ({{reason}}). {remedy}"
-    return read_table(path, refusal, dtype=str, encoding="utf-8-sig", encoding_errors="strict", keep_default_na=False)
+def package_table(path: Path, **options: Any) -> pd.DataFrame:
+    """A CSV file that ships with the package."""
+    with reading(path, f"{path} is damaged ({{reason}}). Install likewise again."):
+        return table(read_at(path), **options)
+
+
+def read_text_table(folder: Path, name: str, remedy: str) -> pd.DataFrame:
+    """A CSV file of a folder with every cell as text, to be checked."""
+    refusal = f"{folder / name} is no table ({{reason}}). {remedy}"
+    options: dict[str, Any] = {"encoding": "utf-8-sig", "encoding_errors": "strict"}
+    options |= {"required": name in (RESULTS, NETWORKS)}
+    return read_table(folder, name, refusal, dtype=str, keep_default_na=False, **options)
 
 
 def _holds(frame: pd.DataFrame, row: pd.Series) -> bool:
@@ -226,12 +239,13 @@ def _holds(frame: pd.DataFrame, row: pd.Series) -> bool:
 
 def _load(path: Path) -> Results:
     folder, file = (path, path / RESULTS) if is_folder(path) else (path.parent, path)
-    if not file.exists():
+    if not os.path.lexists(file):
         raise MissingDataError(
             f"{path} holds no {RESULTS}, so it is no finished run. Give the folder of `likewise benchmark run --out`."
         )
-    frame = _checked(read_text_table(file, f"Run the benchmark again with --out {folder}."), str(file))
-    networks = _networks(folder / NETWORKS, frame) if (folder / NETWORKS).exists() else None
+    remedy = f"Run the benchmark again with --out {folder}."
+    frame = _checked(read_text_table(folder, file.name, remedy), str(file))
+    networks = _networks(folder, frame) if os.path.lexists(folder / NETWORKS) else None
     return Results(frame, networks, (str(path),))
 
 
@@ -285,19 +299,19 @@ def _column(values: pd.Series, name: str, source: str) -> pd.Series:
     return numbers
 
 
-def _networks(file: Path, frame: pd.DataFrame) -> pd.DataFrame:
+def _networks(folder: Path, frame: pd.DataFrame) -> pd.DataFrame:
     """The networks of a run, with the domain, data and network of its results where these are one."""
     import pandas as pd
 
-    table = read_text_table(file, "Run the benchmark again.")
-    missing = [name for name in NETWORK_COLUMNS if name not in table.columns]
+    file, networks = folder / NETWORKS, read_text_table(folder, NETWORKS, "Run the benchmark again.")
+    missing = [name for name in NETWORK_COLUMNS if name not in networks.columns]
     if missing:
         raise InputError(f"{file} has no column {missing[0]!r}. It needs {', '.join(NETWORK_COLUMNS)}.")
-    accuracy = pd.to_numeric(table["accuracy"], errors="coerce")
-    if (i := _first(accuracy.isna() & ~table["accuracy"].isin(["", "nan"]))) is not None:
+    accuracy = pd.to_numeric(networks["accuracy"], errors="coerce")
+    if (i := _first(accuracy.isna() & ~networks["accuracy"].isin(["", "nan"]))) is not None:
         raise InputError(
-            f"{file} has {table['accuracy'][i]!r} as accuracy of {table['name'][i]!r}, which is no number. Run "
+            f"{file} has {networks['accuracy'][i]!r} as accuracy of {networks['name'][i]!r}, which is no number. Run "
             "the benchmark again."
         )
-    setting = {name: frame[name].iloc[0] for name in SETTING if name not in table and frame[name].nunique() == 1}
-    return table.assign(accuracy=accuracy, **setting)
+    setting = {name: frame[name].iloc[0] for name in SETTING if name not in networks and frame[name].nunique() == 1}
+    return networks.assign(accuracy=accuracy, **setting)

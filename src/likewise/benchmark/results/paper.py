@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likewise._base.files import write_whole
+from likewise._base.names import csv_text
 from likewise.analysis.matrix_agreement import correlations
-from likewise.benchmark.results.frame import EVIDENCE, SETTING, Results, label, read_table
+from likewise.benchmark.results.frame import EVIDENCE, SETTING, Results, label, package_table
 from likewise.errors import InputError, quoted_list
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ TABLES = {  # which table of the paper holds a domain and grounding
 }
 INPUTS = {"cora": 1000, "flickr": 10_000, "ogbn-arxiv": 10_000, "sst2": 872, "mnli": 9815, "imagenet100": 5000}
 _SYNONYMS = {"sage": "graphsage", "arxiv": "ogbnarxiv", "sst": "sst2", "bertbase": "bert", "bertbaseuncased": "bert"}
+_SYNONYMS |= {"googlevitbasepatch32224in21k": "vitb32", "googlevitlargepatch32224in21k": "vitl32"}
 _FIGURES = ("table", "domain", "grounding", "metric", "data", "network", "measure", "printed", "value")
 _CELL = [*SETTING, "grounding", "metric"]
 
@@ -44,8 +46,7 @@ def _figures() -> pd.DataFrame:
 
     from likewise.measures.registry import MEASURES
 
-    refusal = f"{FILE} is damaged ({{reason}}). Install likewise again."
-    wide = read_table(FILE, refusal, dtype=str, keep_default_na=False)
+    wide = package_table(FILE, dtype=str, keep_default_na=False)
     keys = [name for name in _FIGURES if name in wide.columns]
     tall = wide.melt(keys, var_name="measure", value_name="printed")
     tall["measure"] = [MEASURES.get(alias).name for alias in tall["measure"]]
@@ -105,6 +106,8 @@ def plain(name: str) -> str:
     """
     prefix, colon, rest = name.partition(":")
     bare = rest if colon and prefix.lower() in ("zoo", "timm", "hf", "torchvision") else prefix
+    if re.match("(timm|torchvision):vgg", name.lower()):
+        bare = prefix + rest  # plain ones, with other heads
     word = re.sub(r"[^a-z0-9]", "", bare.partition(",")[0].partition("@")[0].lower())
     return _SYNONYMS.get(word, word)
 
@@ -147,7 +150,7 @@ class PaperComparison:
         Args:
             path: The file.
         """
-        write_whole(Path(path), self.rows.to_csv(index=False, lineterminator="\n").encode())
+        write_whole(Path(path), csv_text(self.rows, index=False, lineterminator="\n").encode())
 
 
 def _with_range(frame: pd.DataFrame, name: str) -> list[str]:

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likewise._base.files import write_whole
+from likewise._base.names import csv_text, visible
 from likewise.benchmark.groundings import GROUNDINGS
 from likewise.benchmark.results.frame import Results, label
 from likewise.errors import InputError
 from likewise.matrices.heatmap import Heatmap, heatmaps
-from likewise.matrices.tables import escape_latex
+from likewise.matrices.tables import escape_latex, escape_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,17 +105,18 @@ class Table:
     def __str__(self) -> str:
         texts = self.text()
         blocks = [texts.iloc[:, start : start + 9].to_string(justify="right") for start in range(0, texts.shape[1], 9)]
-        return "\n".join([self.title, "", *"\n\n".join(blocks).splitlines(), "", *self.notes]).rstrip()
+        lines = [self.title, "", *"\n\n".join(blocks).splitlines(), "", *self.notes]
+        return "\n".join(map(visible, lines)).rstrip()
 
     def to_markdown(self) -> str:
         """A table of Markdown; the levels of a column in one name."""
-        texts = self.text(lambda text: f"**{text}**")
+        texts = self.text(lambda text: f"**{text}**", escape_markdown)
         header = ["measure", *(" · ".join(column) if len(self.levels) > 1 else column for column in texts.columns)]
         rows = [[str(name), *map(str, row)] for name, row in zip(texts.index, texts.to_numpy(), strict=True)]
         lines = [header, ["---"] + ["---:"] * texts.shape[1], *rows]
-        notes = [f"{note}  " for note in self.notes]
+        notes = [f"{escape_markdown(note)}  " for note in self.notes]
         return "\n".join(
-            [f"**{self.title}**", "", *("| " + " | ".join(row) + " |" for row in lines), "", *notes]
+            [f"**{escape_markdown(self.title)}**", "", *("| " + " | ".join(row) + " |" for row in lines), "", *notes]
         ).strip()
 
     def to_latex(self) -> str:
@@ -134,7 +136,7 @@ class Table:
         header = self.header[[*self.levels, "chance"]].assign(valid=self.header["invalid"] == 0)
         rows = self.cells.join(header, on="column").drop(columns="column")
         others = [name for name in rows if name not in self.levels]
-        text: str = rows[[*self.levels, *others]].to_csv(index=False, lineterminator="\n", float_format="%.6g")
+        text: str = csv_text(rows[[*self.levels, *others]], index=False, lineterminator="\n", float_format="%.6g")
         return text
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
+
+from likewise.cli._print import echo
 
 
 def compare_with_paper(
@@ -23,6 +25,6 @@ def compare_with_paper(
     if out is not None:
         comparison.save(out)
     mean = comparison.by_grounding().to_string(index=False, float_format="%.2f", na_rep="–")
-    echo(f"{comparison}\n\nMean over networks:\n{mean}\n\nThe paper's claims on these results:")
+    echo(f"{comparison}\n\nMean over networks:\n{mean}\n\nThe paper's claims, by cells run with its settings:")
     for verdict in check_claims(results, measure_variant=measure_variant):
         echo(str(verdict))

@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option, echo
+from typer import Option
+
+from likewise.cli._options import seed_option
+from likewise.cli._print import echo, refuse_unused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,34 +20,55 @@ if TYPE_CHECKING:
 def run(
     domain: Annotated[str, Option(help="graph, language or vision.")],
     data: Annotated[str, Option(help="Data of the domain, like cora, or an address.")],
-    network: Annotated[str, Option(help="Network of the domain, like gcn, or an address.")],
+    network: Annotated[list[str], Option(help="Network of the domain, like gcn, or an address; may be repeated.")],
     out: Annotated[Path | None, Option(help="Folder of the run; rerun with it to resume.")] = None,
     grounding: Annotated[list[str] | None, Option(help="Some groundings only; may be repeated.")] = None,
     measures: Annotated[list[str] | None, Option(help="all, resi, names, or module:function; repeatable.")] = None,
-    preset: Annotated[str, Option(help="paper, or small: minutes on two cores.")] = "small",
-    engine: Annotated[str, Option(help="Where networks are trained: processes[:N], dask, ray or local.")] = "processes",
-    seed: Annotated[int, Option(help="Another seed is another repetition.")] = 0,
+    preset: Annotated[str, Option(help="paper, or small: minutes on two cores; as in paper,epochs=9.")] = "small",
+    engine: Annotated[str | None, Option(help="processes[:N], dask[:ADDRESS], ray[:ADDRESS], slurm or local.")] = None,
+    workers: Annotated[int | None, Option(help="Trainings at a time on the engine.", min=1)] = None,
+    device: Annotated[str | None, Option(help="Such as cuda:0; else the accelerator, if there is one.")] = None,
+    seed: Annotated[int, seed_option("Another seed is another repetition.")] = 0,
     plan: Annotated[bool, Option("--plan", help="Say what would be trained and what it costs.")] = False,
+    gpu_tflops: Annotated[float | None, Option(help="For --plan: TFLOP/s that a GPU sustains; else 10.")] = None,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """Train networks of known similarity, and test measures."""
+    import pandas as pd
+
     from likewise import benchmark
+    from likewise.benchmark.planning import run_folder
     from likewise.cli._words import measures_of
     from likewise.errors import InputError
+    from likewise.work.engines import engine_of
 
     options: dict[str, Any] = {"groundings": grounding or None, "preset": preset, "seed": seed}
     options["measures"] = measures_of(measures, "resi")
     if plan:
-        _print_plan(benchmark.plan(domain, data, network, out=out, **options), as_json)
+        refuse_unused(
+            {"--engine": engine, "--workers": workers, "--device": device}, "beside --plan, which trains nothing"
+        )
+        _print_plan(
+            benchmark.plan(
+                domain, data, network, out=out, gpu_tflops=10.0 if gpu_tflops is None else gpu_tflops, **options
+            ),
+            as_json,
+        )
         return
+    refuse_unused({"--gpu-tflops": gpu_tflops}, "without --plan")
     if out is None:
         raise InputError("a run needs a folder for its networks and results. Say which, as in --out runs/cora-gcn.")
-    done = benchmark.run(domain, data, network, out=out, engine=None if engine == "local" else engine, **options)
+    where = None if engine == "local" else engine or "processes"
+    options |= {"engine": where if workers is None else engine_of(where, workers=workers), "device": device}
+    folders = {name: run_folder(out, name, len(network)) for name in network}
+    runs = [benchmark.run(domain, data, name, out=folder, **options) for name, folder in folders.items()]
     if as_json:
-        echo(done.results.to_json(orient="records", double_precision=15))
+        rows = pd.concat([done.results for done in runs], ignore_index=True)
+        echo(rows.to_json(orient="records", double_precision=15))
         return
-    _print(done)
-    echo(f"\nwritten to {out}: results.csv, networks.csv, run.json, networks/, store/")
+    for done in runs:
+        _print(done)
+        echo(f"\nwritten to {done.out}: results.csv, networks.csv, run.json, networks/, store/")
 
 
 def _print(done: BenchmarkRun) -> None:
@@ -62,8 +86,17 @@ def _print_plan(frame: pd.DataFrame, as_json: bool) -> None:
         echo(json.dumps(json.loads(frame.to_json(orient="records", double_precision=15))))
         return
     echo(frame.to_string(index=False))
-    echo(
-        f"\n{frame['networks'].sum()} networks, {frame['done'].sum()} of them done; {frame['left'].sum() / 60:,.1f} "
-        f"minutes of one core left to train; {frame.attrs['pairs']} pairs by {frame.attrs['measures']} measures. "
-        "Nothing was trained."
-    )
+    echo("")
+    rate = f"{frame.attrs['gpu_tflops']:g} TFLOP/s (assumed: --gpu-tflops)"
+    columns = ["networks", "done", "left", "gpu_hours", "gigabytes"]
+    totals = frame.groupby("network", sort=False)[columns].sum()
+    for name, networks, done, left, gpu_hours, gigabytes in totals.itertuples():
+        echo(
+            f"{name}: {networks} networks, {done} of them done; {_hours(left)} of one core left to train, or "
+            f"{gpu_hours:,.3g} GPU hours at {rate}; {gigabytes:,.3g} GB of weights."
+        )
+    echo(f"{frame.attrs['pairs']} pairs by {frame.attrs['measures']} measures. Nothing was trained.")
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 60:,.1f} minutes" if seconds < 2 * 3600 else f"{seconds / 3600:,.0f} hours"

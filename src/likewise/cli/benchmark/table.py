@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option, echo
+from typer import Argument, Option
+
+from likewise.cli._print import echo, refuse_unused
 
 
 def table(
@@ -14,10 +16,13 @@ def table(
     metric: Annotated[list[str] | None, Option(help="auprc, conformity, spearman; by default all.")] = None,
     variant: Annotated[str, Option(help="Form of the evaluation: published or resi.")] = "published",
     measure_variant: Annotated[str | None, Option(help="Form of the measures: published or resi.")] = None,
-    ties: Annotated[str, Option(help="What equal values count as: conform, half or violate.")] = "conform",
+    ties: Annotated[
+        str | None, Option(help="What equal values count as: conform (by default), half or violate.")
+    ] = None,
     ranks: Annotated[bool, Option("--ranks", help="Ranks of measures over all cells.")] = False,
     accuracies: Annotated[Path | None, Option(help="Picture of accuracies by group.")] = None,
     inputs: Annotated[Path | None, Option(help="Picture of the inputs of every group of the first run.")] = None,
+    data: Annotated[str | None, Option(help="Address of the data for --inputs, if it is not built in.")] = None,
     out: Annotated[Path | None, Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
     plot: Annotated[Path | None, Option(help="Picture: heat maps, or ranks with --ranks.")] = None,
 ) -> None:
@@ -29,17 +34,22 @@ def table(
     from likewise.benchmark.results.tables import table as tabulate
 
     results = Results.load(*runs)
+    if inputs is None:
+        refuse_unused({"--data": data}, "without --inputs")
     if accuracies is not None:
         plot_accuracies(results, accuracies)
     if inputs is not None:
-        plot_inputs(runs[0], inputs)
+        plot_inputs(runs[0], inputs, data=data)
     if ranks:
+        refuse_unused({"--metric": metric, "--ties": ties, "--out": out}, "beside --ranks")
         ranking = rank(results.only(grounding=grounding), variant=variant, measure_variant=measure_variant)
         if plot is not None:
             ranking.plot(plot)
         echo(str(ranking))
         return
-    cells = tabulate(results, grounding, metric=metric, variant=variant, measure_variant=measure_variant, ties=ties)
+    cells = tabulate(
+        results, grounding, metric=metric, variant=variant, measure_variant=measure_variant, ties=ties or "conform"
+    )
     if out is not None:
         cells.save(out)
     if plot is not None:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from likewise.errors import InputError
 from likewise.views.batches import Batch
-from likewise.views.recorder import BatchRows, Recorder, join_rows
+from likewise.views.recorder import BatchRows, Recorder, batch_order, join_rows
 
 Group = dict[str, slice]  # layers, and which of their columns
 CHUNK = 8  # the share of the memory that the rows of one chunk may take
@@ -74,7 +74,7 @@ def _collected(chunks: Iterable[BatchRows], total: int) -> BatchRows:
     rest: list[BatchRows] = []
     ends: dict[str, int] = {}
     for chunk in chunks:
-        if chunk.total == total:
+        if chunk.total == total and chunk.positions is None:
             return chunk
         for name in list(chunk.rows):
             values = chunk.rows.pop(name)
@@ -86,7 +86,11 @@ def _collected(chunks: Iterable[BatchRows], total: int) -> BatchRows:
             rows[name][end - len(values) : end] = values
             ends[name] = end
         rest.append(chunk)
-    return BatchRows({name: values[: ends[name]] for name, values in rows.items()}, join_rows(rest).answer, total=total)
+    order = batch_order(rest)
+    for name in rows:
+        values = rows[name][: ends[name]]
+        rows[name] = values if order is None else values[order.to(values.device)]
+    return BatchRows(rows, join_rows(rest).answer, total=total)
 
 
 def _renamed(chunk: BatchRows, names: Mapping[str, str]) -> BatchRows:
@@ -102,7 +106,7 @@ def _only(chunk: BatchRows, names: Mapping[str, str], group: Group) -> BatchRows
         if part is not None:
             rows[names[name]] = values if part == whole else values[:, part].clone()
     chunk.rows.clear()
-    return BatchRows(rows, chunk.answer, total=chunk.total)
+    return BatchRows(rows, chunk.answer, total=chunk.total, positions=chunk.positions)
 
 
 def layer_groups(first: Sequence[BatchRows], totals: Sequence[int], limits: Limits) -> list[Group]:

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from likewise._base.array_files import check_room, read_npy, read_npz
 from likewise._base.arrays import Array
 from likewise._base.files import check_regular, reading
+from likewise._base.formats.array_files import check_room, read_npy, read_npz
 from likewise._base.optional import geometric
 from likewise.data.address import data_source
 from likewise.data.graphs import SPLITS, GraphData, nodes_of
@@ -75,7 +75,7 @@ def ogbn_arxiv(split: str, root: str | None = None) -> GraphData:
     return nodes_of(graph, split, name="ogbn-arxiv")
 
 
-@data_source(name="digits-graph", domain="graph", splits=SPLITS)
+@data_source(name="digits-graph", domain="graph", splits=SPLITS, built_in=True)
 def digits_graph(split: str, root: str | None = None) -> GraphData:
     """The embedded digits as a graph: each joined to the eight it looks most like."""
     pyg = geometric("load digits-graph")

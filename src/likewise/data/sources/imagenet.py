@@ -31,12 +31,15 @@ def imagenet1k(split: str, root: str) -> Data:
     return _by_wnid(f"imagenet1k:{root}:{split}", folders, 1000, 224)
 
 
-@data_source(name="imagenet100", domain="image", splits=("val", "train", ALL), needs_path=True)
-def imagenet100(split: str, root: str) -> Data:
+@data_source(name="imagenet100", domain="image", splits=("val", "train", ALL))
+def imagenet100(split: str, root: str | None = None) -> Data:
     """100 classes of ImageNet: PATH/val/n…, or the parts val.X and train.X1 to train.X4."""
-    top = existing_folder(root, "imagenet100")
+    folder = root or find("imagenet100")
+    if folder is None:
+        raise missing("imagenet100", "the folder imagenet100, with train.X1 to train.X4 and val.X, or train and val,")
+    top = existing_folder(str(folder), "imagenet100")
     parts = sorted(sub for sub in top.glob(f"{'*' if split == ALL else split}.X*") if sub.is_dir())
-    return _by_wnid(f"imagenet100:{root}:{split}", parts or split_folders(top, split), 100, 224)
+    return _by_wnid(f"imagenet100:{top}:{split}", parts or split_folders(top, split), 100, 224)
 
 
 @data_source(name="mini-imagenet", domain="image", splits=("test", "val", "train", ALL), needs_path=True)

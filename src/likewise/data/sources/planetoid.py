@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from likewise._base.array_files import check_room
 from likewise._base.arrays import Array
 from likewise._base.files import reading
+from likewise._base.formats.array_files import check_room
 
 _MOST_NODES = 10**8
 PARTS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")

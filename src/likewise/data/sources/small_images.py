@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from likewise._base.array_files import read_npz
 from likewise._base.arrays import Array
 from likewise._base.files import check_regular, reading
+from likewise._base.formats.array_files import read_npz
 from likewise._base.optional import prepare_torchvision, require
 from likewise.data.address import data_source
 from likewise.data.inputs import Data
@@ -44,7 +44,7 @@ _DIGITS = tuple("0123456789")
 Arrays = tuple[Array, Array]
 
 
-@data_source(name="digits", domain="image", splits=("test", "train", "all"))
+@data_source(name="digits", domain="image", splits=("test", "train", "all"), built_in=True)
 def digits(split: str, root: str | None = None) -> Data:
     """1,797 handwritten digits of 8 × 8 pixels, part of this package; every fifth for testing.
 

@@ -26,6 +26,7 @@ from likewise.errors import InputError
 _BEGINNING = 2**16  # letters of a csv that show what separates its columns
 _OBJECT = 64  # bytes that Python takes for a text beside its letters
 _STRINGS = ("string", "large_string", "dictionary<values=string", "dictionary<values=large_string")
+_USUAL, _RATIO = 2**28, 200  # bytes that any file of gzip may unpack to, and how many times its size a larger one may
 _DAMAGED = "{path} is no whole table: {{reason}}. Save it again."
 Columns = Mapping[str, Sequence[Any]]
 
@@ -75,6 +76,8 @@ def read_table(root: str, name: str = "") -> Table:
 def unpacked(path: Path) -> bytes:
     """The bytes of a file, of gzip read to its checksum, and no more of them than memory can hold."""
     room = free_memory() // 8  # as texts, they take several times as much
+    if path.suffix == ".gz":
+        room = min(room, _USUAL + _RATIO * path.stat().st_size)
     content = bytearray()
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         while chunk := file.read(2**20):
@@ -192,7 +195,7 @@ def _is_number(value: str | None) -> bool:
 
 
 def _too_large(path: Path, room: int) -> InputError:
-    return InputError(f"{path} unpacks to more than {room / 1e9:.3g} GB, more than memory can hold. Save fewer lines.")
+    return InputError(f"{path} unpacks to more than {room / 1e9:.3g} GB, more than is read of it. Save fewer lines.")
 
 
 _READERS: dict[str, Callable[[Path, str], Table]] = {

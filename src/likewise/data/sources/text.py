@@ -1,16 +1,17 @@
 """Text: sentences, or pairs of them, with a label; tokens are made by the network's own tokenizer.
 
-SST-2 and MNLI are looked for as tables (`sst2/train.tsv.gz`), then asked of `datasets`, which looks
-into its own cache before it downloads. `sentences` are made here, so that everything on text can be tried without a
-download.
+SST-2 and MNLI are looked for as tables (`sst2/train.tsv.gz`), as GLUE and MultiNLI publish them (`SST-2/train.tsv`,
+`MNLI/train.tsv`, `multinli_1.0_train.jsonl`), then asked of `datasets`, which looks into its own cache before it
+downloads. `sentences` are made here, so that everything on text can be tried without a download.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,22 @@ from likewise.errors import InputError
 
 _SENTIMENT = ("negative", "positive")
 _INFERENCE = ("entailment", "neutral", "contradiction")
-# The split's name here: the table's name, and the name at GLUE.
-_SST2 = {"dev": ("sst2/dev", "validation"), "train": ("sst2/train", "train"), "test": ("sst2/test_labelled", "test")}
-_MNLI = {
-    "dev": ("nli/mnli_validation_matched", "validation_matched"),
-    "train": ("nli/mnli_train", "train"),
-    "mismatched": ("nli/mnli_validation_mismatched", "validation_mismatched"),
+# The split's name here: the names of its files, ours first, and its name in `datasets`.
+_SST2 = {
+    "dev": (("sst2/dev.tsv.gz", "SST-2/dev.tsv"), "validation"),
+    "train": (("sst2/train.tsv.gz", "SST-2/train.tsv"), "train"),
+    "test": (("sst2/test_labelled.tsv.gz",), "test"),
 }
+_MNLI = {
+    name: ((f"nli/mnli_{ours}.tsv.gz", f"MNLI/{glue}.tsv", f"multinli_1.0/multinli_1.0_{glue}.jsonl"), ours)
+    for name, ours, glue in (
+        ("dev", "validation_matched", "dev_matched"),
+        ("train", "train", "train"),
+        ("mismatched", "validation_mismatched", "dev_mismatched"),
+    )
+}
+_PUBLISHED = {"premise": "sentence1", "hypothesis": "sentence2", "label": "gold_label"}  # our columns in MultiNLI's
+_NO_LABEL = "-"  # of pairs that annotators did not agree on
 
 # Made-up sentences praise or blame something. Some grant the opposite first and some deny, so that counting good and
 # bad words is not quite enough, and lengths differ. The label is that of the main clause.
@@ -61,7 +71,7 @@ def mnli(split: str, root: str | None = None) -> Data:
     return Data(f"mnli:{split}", "text", pairs, labels, _INFERENCE)
 
 
-@data_source(name="sentences", domain="text", splits=("test", "train"))
+@data_source(name="sentences", domain="text", splits=("test", "train"), built_in=True)
 def sentences(split: str, root: str | None = None) -> Data:
     """Made-up sentences that praise or blame: 2,000 for training, 500 others for testing."""
     texts, labels = make_sentences(2500, seed=0)
@@ -70,47 +80,59 @@ def sentences(split: str, root: str | None = None) -> Data:
 
 
 def _glue(
-    name: str, columns: tuple[str, ...], split: tuple[str, str], root: str | None
+    name: str, columns: tuple[str, ...], split: tuple[tuple[str, ...], str], root: str | None
 ) -> tuple[list[tuple[str, ...]], list[int]]:
-    table, remote = f"{split[0]}.tsv.gz", split[1]
-    file = find(table, Path(table).name, root=root)
+    files, remote = split
+    file = find(*files, *(Path(file).name for file in files), root=root)
     if file is not None:
         return _read(file, columns)
     load = require("datasets", extra="language", to=f"load {name}").load_dataset
-    with downloading(name, f"{table} (tab-separated, first line {' '.join((*columns, 'label'))})"):
+    with downloading(name, f"{files[0]} (tab-separated, first line {' '.join((*columns, 'label'))})"):
         rows: Any = load("nyu-mll/glue", name, split=remote)
     return [tuple(row[column] for column in columns) for row in rows], list(rows["label"])
 
 
 def _read(path: Path, columns: tuple[str, ...]) -> tuple[list[tuple[str, ...]], list[int]]:
     with reading(path, f"{path} is no whole table of text: {{reason}}. Fetch it again."):
-        text = io.StringIO(unpacked(path).decode("utf-8"), newline="")
-        rows = list(csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE))
-    absent = [column for column in (*columns, "label") if not rows or column not in rows[0]]
+        content = unpacked(path).decode("utf-8")
+        if path.suffix == ".jsonl":
+            rows = [dict(json.loads(line)) for line in content.split("\n") if line]
+        else:
+            rows = list(csv.DictReader(io.StringIO(content, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE))
+    published = bool(rows) and _PUBLISHED["label"] in rows[0]
+    names = [_PUBLISHED[name] if published else name for name in (*columns, "label")]
+    absent = [name for name in names if not rows or name not in rows[0]]
     if absent:
         raise InputError(
             f"{path} has no column {' and no '.join(absent)}. Its first line must name "
-            f"{', '.join((*columns, 'label'))}, with tabs between."
+            f"{', '.join(names)}, with tabs between."
         )
-    texts = [_texts(row, columns, path, line) for line, row in enumerate(rows, 2)]
-    return texts, [_label(row, path, line) for line, row in enumerate(rows, 2)]
+    lines = [(line, row) for line, row in enumerate(rows, 2) if not published or row[names[-1]] != _NO_LABEL]
+    texts = [_texts(row, names, path, line) for line, row in lines]
+    return texts, [(_word if published else _label)(row, names[-1], path, line) for line, row in lines]
 
 
-def _texts(row: Mapping[str, str | None], columns: tuple[str, ...], path: Path, line: int) -> tuple[str, ...]:
-    texts = [row[column] for column in columns]
+def _texts(row: Mapping[str, str | None], names: Sequence[str], path: Path, line: int) -> tuple[str, ...]:
+    texts = [row.get(name) for name in names[:-1]]
     if any(text is None for text in texts):
         raise InputError(
-            f"line {line} of {path} is too short. Give {', '.join((*columns, 'label'))} in every "
-            "line, with tabs between."
+            f"line {line} of {path} is too short. Give {', '.join(names)} in every line, with tabs between."
         )
     return tuple(str(text).strip() for text in texts)
 
 
-def _label(row: Mapping[str, str], path: Path, line: int) -> int:
+def _label(row: Mapping[str, str], name: str, path: Path, line: int) -> int:
     try:
-        return int(row["label"])
+        return int(row[name])
     except (TypeError, ValueError) as error:
-        raise InputError(f"line {line} of {path} has the label {row['label']!r}. Labels are whole numbers.") from error
+        raise InputError(f"line {line} of {path} has the label {row[name]!r}. Labels are whole numbers.") from error
+
+
+def _word(row: Mapping[str, str], name: str, path: Path, line: int) -> int:
+    if (word := row.get(name)) not in _INFERENCE:
+        words = f"{', '.join(_INFERENCE)} and {_NO_LABEL} for none"
+        raise InputError(f"line {line} of {path} has the label {word!r}. Labels are {words}.")
+    return _INFERENCE.index(word)
 
 
 def make_sentences(n: int, seed: int) -> tuple[list[str], list[int]]:

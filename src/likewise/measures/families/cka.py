@@ -8,9 +8,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from likewise._base.arrays import Array
 from likewise.errors import UndefinedError
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
-from likewise.measures.numerics.kernels import Gaussian, Linear
+from likewise.measures.numerics.kernels import Gaussian, Linear, Margins, roots
 from likewise.measures.numerics.minibatch import SMALLEST_BATCH, MinibatchCKA
 from likewise.measures.pair import Pair, pair_of
 from likewise.measures.registry import measure
@@ -32,6 +35,7 @@ KORNBLITH = "Kornblith et al. 2019, arXiv:1905.00414"
     invariant_to={ROTATION, SCALE, SHIFT},
     cross=True,
     kernels=lambda o: (Linear(),),
+    matrix=lambda p: p.dot / roots(p.left.dot, p.right.dot),
     source=KORNBLITH,
     shapes="flatten",
 )
@@ -65,6 +69,11 @@ def _debiased(pair: Pair) -> float:
     return table.unbiased(a, b) / (math.sqrt(x) * math.sqrt(y))
 
 
+def _plain_hsic(side: Margins) -> Array:
+    """The unbiased estimates of networks with themselves; NaN where one has to be looked at closer."""
+    return np.where((side.unbiased >= COARSE * side.dot) & (side.dot >= SMALLEST), side.unbiased, np.nan)
+
+
 def _refuse_lost(rep: Representation, hsic: float, terms: float, remedy: str) -> None:
     """Refuse an unbiased estimate that is below zero, or a small rest of the terms it is made of."""
     if abs(hsic) <= LOST * terms or terms < SMALLEST:
@@ -88,6 +97,7 @@ def _refuse_lost(rep: Representation, hsic: float, terms: float, remedy: str) ->
     rows=4,
     cross=True,
     kernels=lambda o: (Linear(),),
+    matrix=lambda p: p.unbiased / roots(_plain_hsic(p.left), _plain_hsic(p.right)),
     source="Song et al. 2012, JMLR 13; Murphy et al. 2024, arXiv:2405.01012",
 )
 def cka_debiased(pair: Pair) -> float:
@@ -154,6 +164,7 @@ def cka_minibatch(pair: Pair, *, batch: int = 256) -> float:
     invariant_to={ROTATION, SCALE, SHIFT},
     cost="n²·d",
     kernels=lambda o: (Gaussian(o["bandwidth"]),),
+    matrix=lambda p: p.centred / roots(p.left.centred, p.right.centred),
     limits={"bandwidth": (1e-3, 1e3)},
     rows=3,
     source=KORNBLITH,

@@ -15,8 +15,9 @@ from scipy.linalg.blas import dsymv
 from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
+from likewise._base.arrays import Array
 from likewise.measures.facts import ROTATION, SCALE, SHIFT
-from likewise.measures.numerics.kernels import Distance
+from likewise.measures.numerics.kernels import Distance, Products, roots
 from likewise.measures.numerics.ranks import CorrelationRanks
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
@@ -33,6 +34,7 @@ from likewise.measures.workspace import quantity
     invariant_to={ROTATION, SCALE, SHIFT},
     cost="n²·d",
     kernels=lambda o: (Distance(),),
+    matrix=lambda p: np.sqrt(np.maximum(p.centred, 0) / roots(p.left.centred, p.right.centred)),
     source="Székely et al. 2007, arXiv:0803.4101",
     shapes="flatten",
 )
@@ -63,6 +65,7 @@ def distance_correlation(pair: Pair) -> float:
     cost="n²·log n",
     rows=3,
     kernels=lambda o: (CorrelationRanks(),),
+    matrix=lambda p: p.dot,
     always_double=True,
     source="Kriegeskorte et al. 2008, doi:10.3389/neuro.06.004.2008",
     shapes="flatten",
@@ -91,6 +94,7 @@ def rsa(pair: Pair) -> float:
     metric=True,
     cost="n²·d",
     kernels=lambda o: (Distance(),),
+    matrix=lambda p: _differences(p),
     source="Yin & Shen 2018, arXiv:1812.04224",
     shapes="flatten",
 )
@@ -116,10 +120,19 @@ def rsm_difference(pair: Pair) -> float:
     return pair.in_units(length)
 
 
+def _differences(products: Products) -> Array:
+    """The same of many pairs; NaN where the scale is extreme, or little is left of the squares."""
+    both = np.add.outer(products.left.dot, products.right.dot)
+    square = both - 2 * products.dot
+    extreme = np.logical_or.outer(products.left.exponents != 0, products.right.exponents != 0)
+    return np.sqrt(np.where(extreme | (square <= products.close(1e-6) * both), np.nan, square))
+
+
 @rsm_difference.variant(
     "resi",
     deviation="The spectral norm of D - D', not the Frobenius norm.",
     kernels=None,
+    matrix=None,
     cost="n²·iterations",
     always_double=True,
 )

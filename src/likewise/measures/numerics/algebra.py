@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -128,7 +129,7 @@ def lengths(vectors: Tensor, dim: int) -> Tensor:
     return norms
 
 
-def hsic1(inner: float, middle: float, whole: float, n: int) -> float:
+def hsic1(inner: Any, middle: Any, whole: Any, n: int) -> Any:
     """n (n - 3) times HSIC1 of two n x n matrices with zeros on their diagonals (Song et al. 2012, equation 5).
 
     `inner` is the sum of K_ij L_ji, `middle` the product of the column sums of K with the row sums of L, and

@@ -1,23 +1,31 @@
 """n x n matrices of a network whose inner products with other networks' are all a measure needs.
 
 Over m networks the inner products of all pairs are one product of m long vectors. It is taken a few rows
-of the matrices at a time, so the matrices never have to be in memory together, or at all.
+of the matrices at a time, so the matrices never have to be in memory together, or at all. Of a symmetric matrix only
+the half above the diagonal is multiplied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from likewise.errors import LikewiseError
-from likewise.measures.numerics.algebra import hsic1
+from likewise._base.arrays import Array
+from likewise.measures.numerics.algebra import hsic1, symmetric, tolerance
 from likewise.measures.numerics.distances import careful_squares, median_distance
 from likewise.measures.representation import Representation
+
+BLOCK = 2**27  # bytes of the rows of all networks that are multiplied at a time
+ROWS = 64  # of a matrix at a time where there is room: fewer make slow products
+CHUNK = 2**11  # products summed up in single precision before the sum continues in double
+FEW = 32  # networks whose products take no time beside their matrices
 
 
 class Kernel(Protocol):
@@ -41,13 +49,19 @@ class Linear:
 
     exact: bool = False
 
+    def among(self, reps: Sequence[Representation]) -> Linear:
+        """The kernel in the precision that serves all of some networks."""
+        return self if self.exact or all(rep.uses_float32 for rep in reps) else Linear(exact=True)
+
     def prepare(self, rep: Representation) -> Tensor:
         """What the rows of a network are computed from."""
-        return rep.centred_neurons
+        return rep.centred_neurons if self.exact or not rep.uses_float32 else rep.float32_centred
 
     def rows(self, rep: Representation, start: int, stop: int) -> Tensor:
         """Some rows of X Xᵀ, columns from `start` on."""
-        return rep.gram_rows(start, stop, upper=True)
+        if self.exact:
+            return rep.gram_rows(start, stop, upper=True)
+        return rep.float32_centred[start:stop] @ rep.float32_centred[start:].T
 
 
 @dataclass(frozen=True)
@@ -88,8 +102,8 @@ class InnerProducts:
     """Inner products of one kernel: of pairs, and each network's row sums and diagonal, by the networks' keys."""
 
     inner: dict[tuple[int, int], float] = field(default_factory=dict)
-    sums: dict[int, np.ndarray] = field(default_factory=dict)
-    diagonals: dict[int, np.ndarray] = field(default_factory=dict)
+    sums: dict[int, Array] = field(default_factory=dict)
+    diagonals: dict[int, Array] = field(default_factory=dict)
 
     def dot(self, a: Representation, b: Representation) -> float:
         """The inner product of two kernel matrices, in either order."""
@@ -98,92 +112,151 @@ class InnerProducts:
 
     def centred(self, a: Representation, b: Representation) -> float:
         """<HKH, HLH> with H the centring matrix: n² times the biased HSIC."""
-        n = a.n
-        r, s = self.sums[a.key], self.sums[b.key]
-        return self.dot(a, b) - 2 / n * float(r @ s) + float(r.sum() * s.sum()) / n**2
+        return float(_centred(self.dot(a, b), self.sums[a.key], self.sums[b.key]))
 
     def unbiased(self, a: Representation, b: Representation) -> float:
         """n (n - 3) times HSIC1, the unbiased HSIC of Song et al. 2012: diagonals left out."""
-        p, q = self.diagonals[a.key], self.diagonals[b.key]
-        r, s = self.sums[a.key] - p, self.sums[b.key] - q
-        return hsic1(self.dot(a, b) - float(p @ q), float(r @ s), float(r.sum()) * float(s.sum()), a.n)
+        sums, diagonals = ([of[rep.key] for rep in (a, b)] for of in (self.sums, self.diagonals))
+        return float(_unbiased(self.dot(a, b), *sums, *diagonals))
 
 
-def inner_products(kernels: Iterable[Kernel], reps: Sequence[Representation]) -> dict[Kernel, InnerProducts]:
-    """Inner products of all pairs for some kernels, a group of networks at a time."""
-    tables: dict[Kernel, InnerProducts] = {}
-    for kernel in kernels:
-        usable = [rep for rep in reps if can_prepare(kernel, rep)]
-        table = tables[kernel] = InnerProducts()
-        groups = groups_in_memory(usable)
-        for p, left in enumerate(groups):
-            fill(table, kernel, left)
-            for right in groups[p + 1 :]:
-                fill(table, kernel, left, right)
-    return tables
+@dataclass(frozen=True)
+class Margins:
+    """What networks bring alone to inner products: those with themselves, (m,), row sums and diagonals, (m, n)."""
+
+    dot: Array
+    sums: Array
+    diagonals: Array
+    exponents: Array
+
+    @cached_property
+    def centred(self) -> Array:
+        """n² times the biased HSIC of each network with itself."""
+        return np.array([_centred(dot, r, r) for dot, r in zip(self.dot, self.sums, strict=True)])
+
+    @cached_property
+    def unbiased(self) -> Array:
+        """n (n - 3) times HSIC1 of each network with itself."""
+        networks = zip(self.dot, self.sums, self.diagonals, strict=True)
+        return np.array([_unbiased(dot, r, r, p, p) for dot, r, p in networks])
 
 
-def can_prepare(kernel: Kernel, rep: Representation) -> bool:
-    """Whether a network has this kernel; one that has not will say so when its pairs are scored."""
-    try:
-        kernel.prepare(rep)
-    except LikewiseError:
-        return False
-    return True
+@dataclass(frozen=True)
+class Products:
+    """Inner products of the matrices of some networks with those of others, (left, right)."""
+
+    dot: Array
+    left: Margins
+    right: Margins
+    dtype: torch.dtype = torch.float64  # that the networks are prepared in
+
+    @property
+    def n(self) -> int:
+        """How many inputs the networks saw."""
+        return int(self.left.sums.shape[1])
+
+    def close(self, in_double: float) -> float:
+        """A tolerance made for double precision, at the precision of the networks."""
+        return tolerance(in_double, self.dtype)
+
+    @property
+    def centred(self) -> Array:
+        """n² times the biased HSIC."""
+        return _centred(self.dot, self.left.sums, self.right.sums)
+
+    @property
+    def unbiased(self) -> Array:
+        """n (n - 3) times HSIC1."""
+        left, right = self.left, self.right
+        return _unbiased(self.dot, left.sums, right.sums, left.diagonals, right.diagonals)
 
 
-def groups_in_memory(reps: Sequence[Representation]) -> list[Sequence[Representation]]:
-    """Networks that fit into memory together, two groups at a time."""
-    if not reps:
-        return []
-    size = 8 * reps[0].n * max(min(rep.d, 2 * rep.n) for rep in reps) * 3
-    count = max(1, reps[0].workspace.limit // 4 // size)
-    return [reps[i : i + count] for i in range(0, len(reps), count)]
+def roots(left: Array, right: Array) -> Array:
+    """Roots of the products of two numbers, one of each side, (left, right)."""
+    return np.multiply.outer(np.sqrt(left), np.sqrt(right))
 
 
-def fill(
-    table: InnerProducts, kernel: Kernel, left: Sequence[Representation], right: Sequence[Representation] = ()
-) -> None:
-    """Inner products of every left network with every left and right one, in one pass over rows."""
+def _centred(dot: Array | float, r: Array, s: Array) -> Array:
+    """<HKH, HLH> from <K, L> and row sums, of one pair or of all pairs of two sets of networks."""
+    n = r.shape[-1]
+    return dot - 2 / n * (r @ s.T) + np.multiply.outer(r.sum(-1), s.sum(-1)) / n**2
+
+
+def _unbiased(dot: Array | float, r: Array, s: Array, p: Array, q: Array) -> Array:
+    """The same of HSIC1, which also takes the diagonals."""
+    r, s = r - p, s - q
+    return hsic1(dot - p @ q.T, r @ s.T, np.multiply.outer(r.sum(-1), s.sum(-1)), r.shape[-1])
+
+
+def fill(table: InnerProducts, kernel: Kernel, reps: Sequence[Representation]) -> None:
+    """Inner products of some networks, each with each."""
+    products = multiply(kernel, reps)
+    for i, a in enumerate(reps):
+        table.sums[a.key], table.diagonals[a.key] = products.left.sums[i], products.left.diagonals[i]
+        for j, b in enumerate(reps):
+            table.inner[a.key, b.key] = float(products.left.dot[i] if i == j else products.dot[i, j])
+
+
+def multiply(kernel: Kernel, left: Sequence[Representation], right: Sequence[Representation] = ()) -> Products:
+    """Inner products of every left network with every right one, else with every left one, in one pass over rows."""
     everyone = [*left, *right]
+    kernel = kernel.among(everyone) if isinstance(kernel, Linear) else kernel
     for rep in everyone:
         kernel.prepare(rep)
-    first = everyone[0]
-    # allocated first: small tensors kept between large ones that come and go would fragment the heap
-    margins = {rep.key: torch.zeros(2, rep.n, dtype=torch.float64, device=rep.mean.device) for rep in everyone}
-    products = torch.zeros(len(left), len(everyone), dtype=torch.float64)
-    for start, stop in first.blocks(2 * len(everyone)):
-        blocks = [kernel.rows(rep, start, stop) for rep in everyone]
-        if blocks[0].ndim == 1:
-            products += _products(blocks, len(left))
-            continue
-        for rep, block in zip(everyone, blocks, strict=True):
-            _add_margins(margins[rep.key], block, start, stop)
-        # all but the square on the diagonal counts for its mirror image too
-        products += 2 * _products(blocks, len(left))
-        products -= _products([block[:, : stop - start] for block in blocks], len(left))
-    for i, a in enumerate(left):
-        for j, b in enumerate(everyone):
-            table.inner[a.key, b.key] = float(products[i, j])
-    for key, margin in margins.items():
-        table.sums[key], table.diagonals[key] = margin.cpu().double().numpy()
+    m, n, count = len(everyone), everyone[0].n, len(left)
+    dot, squares, (sums, diagonals) = np.zeros((count, len(right) or count)), np.zeros(m), np.zeros((2, m, n))
+    for start, stop in _row_ranges(everyone):
+        rows, share = _rows(kernel, everyone, start, stop), 1
+        if rows.ndim == 3:
+            share = 2  # for the mirror image
+            if not isinstance(kernel, Linear):  # whose sums are 0
+                sums[:, start:stop] += rows.sum(dim=2).cpu().numpy()
+                sums[:, stop:] += rows[:, :, stop - start :].sum(dim=1).cpu().numpy()
+            diagonals[:, start:stop] = rows.diagonal(dim1=1, dim2=2).cpu().numpy()
+            rows[:, :, : stop - start].triu_(1)
+            rows = rows.flatten(1)
+        dot += share * _products(rows[:count], rows[count:])
+        squares += share * torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64).square_().cpu().numpy()
+    squares += (diagonals * diagonals).sum(axis=1)
+    exponents = np.array([rep.exponent for rep in everyone])
+    margins = [Margins(squares[i], sums[i], diagonals[i], exponents[i]) for i in (slice(count), slice(count, None))]
+    one, other = margins if right else (margins[0], margins[0])
+    return Products(dot + one.diagonals @ other.diagonals.T, one, other, everyone[0].dtype)
 
 
-def _add_margins(margins: Tensor, block: Tensor, start: int, stop: int) -> None:
-    """Add what rows from the diagonal on say of the sums of all rows and of the diagonal."""
-    sums, diagonal = margins
-    mirrored = block[:, stop - start :]
-    sums[start:stop] += block.sum(dim=1, dtype=torch.float64)
-    sums[stop:] += block.new_ones(stop - start) @ mirrored
-    diagonal[start:stop] = block.diagonal()
+def group_size(n: int, d: int, limit: int, *, single: bool = False) -> int:
+    """How many networks fit into memory two groups at a time: their values, some rows, and the inner products."""
+    values = limit // 4 // ((6 if single else 24) * n * d)
+    rows = min(limit // 8, BLOCK) // (8 * n * ROWS // 4)
+    return max(1, min(values, rows, math.isqrt(limit // 256)))
 
 
-def _products(blocks: list[Tensor], left: int) -> Tensor:
-    """Inner products of the first `left` blocks with all, without copying them into one matrix."""
-    rows = [block.reshape(-1) for block in blocks]
-    step = 1 << 16
-    total = torch.zeros(left, len(rows), dtype=torch.float64, device=rows[0].device)
-    for i in range(0, rows[0].numel(), step):
-        matrix = torch.stack([row[i : i + step] for row in rows]).double()
-        total += matrix[:left] @ matrix.T
-    return total.cpu()
+def _row_ranges(reps: Sequence[Representation]) -> Iterator[tuple[int, int]]:
+    """Ranges of rows of which there is room for all networks."""
+    n, m, workspace = reps[0].n, len(reps), reps[0].workspace
+    most = max(1, min(workspace.limit // 8, BLOCK) // (8 * n * m))
+    step = min(most, max(ROWS, workspace.block(n, 2 * m)))
+    return ((start, min(start + step, n)) for start in range(0, n, step))
+
+
+def _rows(kernel: Kernel, reps: Sequence[Representation], start: int, stop: int) -> Tensor:
+    """Some rows of the matrices of all networks, from column `start` on, as one tensor."""
+    first = kernel.rows(reps[0], start, stop)
+    single = isinstance(kernel, Linear) and not kernel.exact
+    rows = first.new_empty(len(reps), *first.shape, dtype=torch.float32 if single else torch.float64)
+    rows[0] = first
+    for i, rep in enumerate(reps[1:], 1):
+        rows[i] = kernel.rows(rep, start, stop)
+    return rows
+
+
+def _products(left: Tensor, right: Tensor) -> Array:
+    """Inner products of the rows of two matrices, or of one, long sums of which are made in double precision."""
+    if len(left) + len(right) < FEW:
+        left, right = left.double(), right.double()
+    step = CHUNK if left.dtype == torch.float32 else max(1, left.shape[1])
+    total = np.zeros((len(left), len(right) or len(left)))
+    for columns in (slice(i, i + step) for i in range(0, left.shape[1], step)):
+        part = left[:, columns] @ right[:, columns].T if len(right) else symmetric(left[:, columns])
+        total += part.cpu().numpy()
+    return total

@@ -16,10 +16,20 @@ from likewise.networks.inputs.normalisation import unwrapped
 _SAVED = re.compile(r"modules_to_save\.[^.]+\.")
 
 
+def is_adapted(layer: nn.Module) -> bool:
+    """Whether a layer has an adapter of PEFT."""
+    return hasattr(layer, "base_layer") and hasattr(layer, "merge")
+
+
 def adapted_layers(net: nn.Module) -> dict[str, nn.Module]:
     """The layers of a network that have an adapter of PEFT, by name."""
-    modules = unwrapped(net).named_modules()
-    return {name: layer for name, layer in modules if name and hasattr(layer, "base_layer") and hasattr(layer, "merge")}
+    return {name: layer for name, layer in unwrapped(net).named_modules() if name and is_adapted(layer)}
+
+
+def original_layer(layer: nn.Module) -> nn.Module:
+    """The layer that an adapter was put on, any other as it is."""
+    original: nn.Module = layer.get_base_layer() if is_adapted(layer) else layer  # type: ignore[operator]
+    return original
 
 
 def merged_weights(net: nn.Module) -> dict[str, Tensor]:
@@ -28,19 +38,18 @@ def merged_weights(net: nn.Module) -> dict[str, Tensor]:
     weights = {name: value for name, value in inside.state_dict().items() if isinstance(value, Tensor)}
     for name, layer in adapted_layers(inside).items():
         parts = [key for key in weights if key.startswith(f"{name}.")]
-        merged = {f"{name}.{key}": value for key, value in _merged(layer).state_dict().items()}
+        merged = {f"{name}.{key}": value for key, value in merged_layer(layer).state_dict().items()}
         # in their place, so that weights stay in the order of the network
         weights = _replaced(weights, parts, merged)
     return {_SAVED.sub("", name): value for name, value in weights.items() if ".original_module." not in name}
 
 
-def _merged(layer: nn.Module) -> nn.Module:
+def merged_layer(layer: nn.Module) -> nn.Module:
     """The plain layer that a layer and its adapters amount to."""
-    if not getattr(layer, "merged", True) and not getattr(layer, "disable_adapters", False):
+    if is_adapted(layer) and not getattr(layer, "merged", True) and not getattr(layer, "disable_adapters", False):
         layer = copy.deepcopy(layer)
         layer.merge()  # type: ignore[operator]
-    inside: nn.Module = layer.get_base_layer()  # type: ignore[operator]
-    return inside
+    return original_layer(layer)
 
 
 def _replaced(weights: dict[str, Tensor], old: list[str], new: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from likewise.errors import InputError, NoClassifierError
+from likewise.networks.anatomy.adapters import original_layer
 from likewise.networks.anatomy.blocks import blocks
 from likewise.networks.anatomy.layers import matrix, named_layers, watch, weighted_layers
 from likewise.networks.anatomy.outputs import first_tensor, tensor_at
@@ -67,7 +68,7 @@ def call_that_answers(net: nn.Module, calls: Calls, output: Any, field: Any, ask
 def _linear_call(net: nn.Module, call: str) -> str:
     name = call.partition("#")[0]
     layer = net.get_submodule(name)
-    if getattr(matrix(layer), "ndim", 0) != 2 or isinstance(layer, nn.Embedding):
+    if getattr(matrix(layer), "ndim", 0) != 2 or isinstance(original_layer(layer), nn.Embedding):
         raise no_classifier(net, f"the last layer its answer needs, {name!r}, is a {type(layer).__name__}")
     return call
 

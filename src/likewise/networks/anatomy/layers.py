@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
 from likewise._base.optional import geometric
+from likewise.networks.anatomy.adapters import is_adapted, merged_layer, original_layer
 from likewise.networks.inputs.normalisation import unwrapped
 
 Receive = Callable[[str, nn.Module, Any], None]
@@ -41,8 +42,10 @@ def submodules(module: nn.Module) -> dict[str, nn.Module]:
 
 
 def weighted_layers(module: nn.Module) -> dict[str, nn.Module]:
-    """The layers inside a module that hold weights themselves."""
-    return {name: layer for name, layer in submodules(module).items() if has_weights(layer)}
+    """The layers inside a module that hold weights themselves; one with an adapter of PEFT is one layer."""
+    layers = submodules(module)
+    inside = tuple(f"{name}." for name, layer in layers.items() if is_adapted(layer))
+    return {name: layer for name, layer in layers.items() if has_weights(layer) and not name.startswith(inside)}
 
 
 @contextmanager
@@ -88,7 +91,7 @@ def watch(
 def has_weights(layer: nn.Module) -> bool:
     """Whether a layer holds weights itself, not only in the modules inside it."""
     has_parameters = any(True for _ in layer.parameters(recurse=False))
-    return has_parameters or is_parametrized(layer) or _is_quantised(layer)
+    return has_parameters or is_parametrized(layer) or _is_quantised(layer) or is_adapted(layer)
 
 
 def has_matrix(layer: nn.Module) -> bool:
@@ -99,6 +102,7 @@ def has_matrix(layer: nn.Module) -> bool:
 
 def is_linear(layer: nn.Module) -> bool:
     """Whether a layer is a matrix: linear, a convolution whose window is one pixel, or quantised."""
+    layer = original_layer(layer)
     if isinstance(layer, nn.Embedding):
         return False
     kinds = (nn.Linear, *_CONVOLUTIONS)
@@ -121,6 +125,7 @@ def windows(layer: nn.Module) -> Any:
 
 def weights(layer: nn.Module) -> tuple[Any, Any]:
     """Weight and bias of a layer, each None where it has none."""
+    layer = merged_layer(layer)
     if hasattr(layer, "propagate"):
         return _convolution_weights(layer)
     weight: Any = getattr(layer, "weight", None)

@@ -14,10 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from likewise._base.hashing import NOTES
+from likewise._base.progress import warn
 from likewise.errors import InputError, brief
 
 if TYPE_CHECKING:
     from likewise.networks.inputs.transforms import Transform
+
+OF_DATA = "of the data"  # noted as the normalisation of a network that was sized for data
 
 
 class Normalised(nn.Module):
@@ -111,7 +114,7 @@ def _channel_values(name: str, value: Any) -> tuple[float, ...]:
     >>> _channel_values("std", "1/4"), _channel_values("mean", (0.1, 0.2))
     ((0.25,), (0.1, 0.2))
     """
-    entries = value.split(",") if isinstance(value, str) else value
+    entries = value.strip("()[],").split(",") if isinstance(value, str) else value
     try:
         listed = [entries] if isinstance(entries, (int, float)) else list(entries)
         numbers = tuple(float(Fraction(entry) if isinstance(entry, str) else entry) for entry in listed)
@@ -123,9 +126,28 @@ def _channel_values(name: str, value: Any) -> tuple[float, ...]:
     return numbers
 
 
-def typed_values(name: str, value: Any) -> str:
-    """One number, or one per channel, as they are typed in an address."""
-    return ",".join(f"{number:.9g}" for number in _channel_values(name, value))
+def typed_values(name: str, value: Any, digits: int = 9) -> str:
+    """One number per channel as they are typed in an address, one where all are equal.
+
+    >>> typed_values("mean", [0.5, 0.5, 0.5]), typed_values("std", "1/4")
+    ('0.5', '0.25')
+    """
+    numbers = _channel_values(name, value)
+    return ",".join(f"{number:.{digits}g}" for number in (numbers[:1] if len(set(numbers)) == 1 else numbers))
+
+
+def warn_replaced(net: nn.Module, label: str, instead: str) -> None:
+    """Say that a normalisation which came with a network is replaced by what was asked for, perhaps for others."""
+    outer = unwrapped(net, keep_normalisation=True)
+    if not isinstance(outer, Normalised) or noted(net, "normalisation") == OF_DATA:
+        return
+    values = {name: getattr(outer, name).flatten().tolist() for name in ("mean", "std")}
+    own = ",".join(f"{name}={typed_values(name, value, 6)}" for name, value in values.items())
+    if own != instead:
+        warn(
+            f"{label} comes with a normalisation ({own}), and is shown images by {instead} in its place. Where that is "
+            f"meant for other networks, add ',{instead}' to their addresses alone."
+        )
 
 
 def check_range(net: nn.Module, images: object, label: str) -> None:

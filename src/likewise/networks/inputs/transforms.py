@@ -25,7 +25,7 @@ from likewise._base.progress import warn
 from likewise.data import Data, Images
 from likewise.data.framing import Framing
 from likewise.data.images import USUAL, Transformed, as_pil, as_tensor
-from likewise.errors import InputError, brief
+from likewise.errors import InputError, LikewiseError, brief, first_line
 
 Numbers = tuple[float, ...]
 _LUMA = (0.299, 0.587, 0.114)  # of red, green and blue in grey, as Pillow has it
@@ -182,7 +182,7 @@ def each(transform: Callable[[Any], Any], images: list[Any]) -> Tensor:
 
 def each_alone(transform: Callable[[Any], Any], images: list[Any]) -> Tensor | list[Tensor]:
     """What a function of one image gives for each of them, as one batch where they are of one size."""
-    values = [transform(image) for image in images]
+    values = [_one(transform, image) for image in images]
     values = [torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in values]
     wrong = next((value for value in values if not isinstance(value, Tensor)), None)
     if wrong is not None:
@@ -190,6 +190,45 @@ def each_alone(transform: Callable[[Any], Any], images: list[Any]) -> Tensor | l
             f"the transform gives {brief(wrong)}, not a tensor. End it with torchvision.transforms.ToTensor(), for one."
         )
     return torch.stack(values) if len({value.shape for value in values}) == 1 else values
+
+
+def _one(transform: Callable[[Any], Any], image: Any) -> Any:
+    """What a person's function gives for one image, or a sentence that says why it fails."""
+    try:
+        return transform(image)
+    except LikewiseError:
+        raise
+    except Exception as error:
+        name, size = getattr(transform, "__name__", type(transform).__name__), " × ".join(map(str, image.size))
+        raise InputError(
+            f"the transform {name} fails on a {image.mode} image of {size}: {type(error).__name__}: "
+            f"{first_line(error)}. Repair it: it receives a PIL image and gives a tensor."
+        ) from error
+
+
+def normalisation_of(transform: Transform | None, data: Any) -> tuple[Numbers, Numbers] | None:
+    """The mean and deviation that a person's function normalises images by, None where it does anything else.
+
+    It is tried on a black and a white image and on two of noise, as large as those of the data.
+    """
+    images = _images(data)
+    if transform is None or transform.finish is not transform.apply or not isinstance(images, Images):
+        return None
+    shape = images.shape[1:]
+    noise = torch.rand(2, *shape, generator=torch.Generator().manual_seed(0))
+    tried = (torch.cat([torch.zeros(1, *shape), torch.ones(1, *shape), noise]) * 255).byte().float() / 255
+    try:
+        values = each(transform.apply.args[0], as_pil(tried))  # type: ignore[attr-defined]
+    except LikewiseError:  # what is wrong with it shows where it is used
+        return None
+    if values.shape != tried.shape or not values.is_floating_point():
+        return None
+    low, high = values[:2, :, 0, 0].double()
+    mean, std = -low / (high - low), 1 / (high - low)
+    expected = (tried - mean.view(-1, 1, 1)) / std.view(-1, 1, 1)
+    if not bool((std > 0).all()) or not torch.allclose(values.double(), expected, rtol=1e-5, atol=1e-5):
+        return None
+    return tuple(mean.tolist()), tuple(std.tolist())
 
 
 def from_processor(processor: Any) -> Transform:

@@ -8,6 +8,7 @@ left out again, as of every network of transformers.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,23 +84,35 @@ class Adapter:
         """The network with the adapter in its layers; refused where that does not fit."""
         peft: Any = require("peft", extra="adapters", to=f"load {self.repository.address}")
         kind = str(self.facts.get("peft_type"))
-        names = {key.removeprefix(_PREFIX) for key in self.tensors()}
-        with weights_only():
+        originals = set(net.state_dict())
+        with weights_only(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Found missing adapter keys")  # refused below
             try:
                 adapted = peft.PeftModel.from_pretrained(net, self.repository.name, **self.repository.file_options)
             except (ValueError, RuntimeError) as error:
-                raise self._unfit(type(net).__name__, first_line(error)) from error
+                heading, _, details = str(error).partition(":\n")  # torch lists what does not fit below a heading
+                raise self._unfit(type(net).__name__, first_line(ValueError(details or heading))) from error
         inside = unwrapped(adapted)
         if inside is adapted:
             raise InputError(
                 f"{self.repository.address} is an adapter of the kind {kind}, which changes the inputs and no layers. "
                 "Load it with peft and pass the module, or give a LoRA."
             )
-        state = peft.get_peft_model_state_dict(adapted, save_embedding_layers=False)
-        missing = sorted(names - {key.removeprefix(_PREFIX) for key in state})
-        if missing:
-            raise self._unfit(type(net).__name__, f"there is no place for {quoted_list(missing)}")
+        needed = peft.get_peft_model_state_dict(adapted, save_embedding_layers=False)
+        self._check_names({key.removeprefix(_PREFIX) for key in needed}, originals, type(net).__name__)
         return inside
+
+    def _check_names(self, needed: set[str], originals: set[str], kind: str) -> None:
+        """Refuse an adapter with more or fewer weights than its layers have; one of words brings those of its base."""
+        names = {key.removeprefix(_PREFIX) for key in self.tensors()}
+        surplus = sorted(name for name in names - needed if name.replace(".base_layer.", ".") not in originals)
+        if surplus:
+            raise self._unfit(kind, f"there is no place for {quoted_list(surplus)}")
+        if missing := sorted(needed - names):
+            raise InputError(
+                f"the adapter {self.repository.name} lacks weights that its {_FACTS} asks for: {quoted_list(missing)}. "
+                "Fetch it again."
+            )
 
     def _unfit(self, kind: str, reason: str) -> InputError:
         return InputError(

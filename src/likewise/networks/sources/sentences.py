@@ -80,20 +80,19 @@ def read_sentence(repository: Repository, *, pretrained: bool) -> Sentence | Non
         InputError: It does something that is not known here.
     """
     home = repository.root
-    modules = _json(home, "modules.json")
+    modules = _modules(home)
     if modules is None:
         return None
-    kinds = [str(entry["type"]) for entry in modules]
-    names = [kind.rpartition(".")[2] if kind.startswith("sentence_transformers.") else kind for kind in kinds]
+    names = [kind.rpartition(".")[2] if kind.startswith("sentence_transformers.") else kind for kind, _ in modules]
     poolings: tuple[str, ...] = ()
     layers: list[nn.Module] = []
-    for number, (name, entry) in enumerate(zip(names, modules, strict=True)):
-        facts = _json(home, f"{entry['path']}/config.json") or {}
+    for number, (name, (_, path)) in enumerate(zip(names, modules, strict=True)):
+        facts = _facts(home, f"{path}/config.json", needed=name in ("Pooling", "Dense"))
         if name == "Pooling" and not poolings:
             prompted = not facts.get("include_prompt", True) and length_and_prompt(repository)[1]
             poolings = ("without the prompt",) if prompted else _pooling(facts)
         elif name == "Dense" and poolings and _is_plain(facts):
-            layers += _dense(home, str(entry["path"]), facts, pretrained)
+            layers += _dense(home, path, facts, pretrained)
         elif name == "Normalize" and poolings:
             layers.append(Normalize())
         elif name not in ("Dropout", "Transformer") or (name == "Transformer" and number):
@@ -118,10 +117,11 @@ def _embed(self: Any, *args: Any, **inputs: Any) -> Any:
 def length_and_prompt(repository: Repository) -> tuple[int | None, str]:
     """The most tokens that texts of a sentence encoder have, None where nothing says so, and what they begin with."""
     home = repository.root
-    limits = [(_json(home, name) or {}).get("max_seq_length") for name in _LENGTHS]
-    facts = _json(home, "config_sentence_transformers.json") or {}
-    prompt = (facts.get("prompts") or {}).get(facts.get("default_prompt_name"))
-    return next((limit for limit in limits if isinstance(limit, int)), None), str(prompt or "")
+    limits = [_facts(home, name).get("max_seq_length") for name in _LENGTHS]
+    facts = _facts(home, "config_sentence_transformers.json")
+    prompts = facts.get("prompts")
+    prompt = prompts.get(facts.get("default_prompt_name")) if isinstance(prompts, dict) else None
+    return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None), str(prompt or "")
 
 
 def _pooling(facts: Mapping[str, Any]) -> tuple[str, ...]:
@@ -152,13 +152,38 @@ def _dense(home: Repository, folder: str, facts: Mapping[str, Any], pretrained: 
     return [linear, getattr(nn, kind)()]
 
 
-def _json(home: Repository, name: str) -> Any:
-    """What a file of a repository says, None where there is no such file."""
+def _modules(home: Repository) -> list[tuple[str, str]] | None:
+    """The kind and the folder of every module in order, None where nothing lists them."""
+    entries = _json(home, "modules.json", list)
+    if entries is None:
+        return None
+    facts = [(entry.get("type"), entry.get("path")) if isinstance(entry, dict) else (None, None) for entry in entries]
+    modules = [(kind, path) for kind, path in facts if isinstance(kind, str) and isinstance(path, str)]
+    if not modules or len(modules) < len(entries):
+        raise InputError(
+            f"the modules.json of {home.address} does not give the type and the path of every module. Fetch it again."
+        )
+    return modules
+
+
+def _facts(home: Repository, name: str, *, needed: bool = False) -> Mapping[str, Any]:
+    """What a file says by name; nothing where there is none, which is refused if it is needed."""
+    facts = _json(home, name, dict)
+    if facts is None and needed:
+        raise InputError(f"{home.address} lacks {name}, which says how its embedding is made. Fetch it again.")
+    return facts or {}
+
+
+def _json(home: Repository, name: str, kind: type) -> Any:
+    """What a file of a repository holds, None where there is no such file."""
     path = home.file(name)
     if path is None:
         return None
     with reading(path, f"{path} is damaged: {{reason}}. Fetch it again."):
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(content, kind):
+            raise ValueError(f"it holds no {kind.__name__}")
+        return content
 
 
 def _unknown(repository: Repository, names: list[str]) -> InputError:

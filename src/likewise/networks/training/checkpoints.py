@@ -1,10 +1,14 @@
-"""A training on disk: one file with all that is needed to resume after an epoch, written anew as epochs pass."""
+"""A training on disk: one file with all that is needed to resume after an epoch, written anew as epochs pass.
+
+The one before is kept, so that a damaged checkpoint costs an epoch and no more.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,14 +19,17 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from likewise._base import sealed
-from likewise._base.files import is_folder, reading
+from likewise._base.files import give_name, is_file, is_folder, reading, write_guard
+from likewise._base.folders import file_of, remove
 from likewise._base.hashing import weights_digest
-from likewise.errors import InputError, MissingDataError
+from likewise._base.manifest import SEALED
+from likewise._base.progress import warn
+from likewise.errors import DamagedStoreWarning, InputError, MissingDataError, StoreError
 from likewise.networks.address import is_network
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.training.settings import OPEN_ENDED, Settings
 
-CHECKPOINT, WEIGHTS = "checkpoint.safetensors", "weights.safetensors"
+CHECKPOINT, EARLIER, WEIGHTS = "checkpoint.safetensors", "checkpoint-before.safetensors", "weights.safetensors"
 START = "start weights"
 _last_seen: WeakKeyDictionary[nn.Module, dict[str, tuple[str, str]]] = WeakKeyDictionary()
 
@@ -115,50 +122,105 @@ def save(
     tensors = {f"net.{name}": value for name, value in unwrapped(net).state_dict().items()}
     tensors |= {f"best.{name}": value for name, value in best.weights.items()}
     tensors |= {f"optimiser.{name}": value for name, value in _memory(optimiser, tensors=True)}
-    sealed.write(folder / CHECKPOINT, tensors, header)
+    path = folder / CHECKPOINT
+    if is_file(path):
+        with write_guard(folder / EARLIER), suppress(FileNotFoundError):  # another process moved it meanwhile
+            give_name(path, folder / EARLIER, SEALED)
+    sealed.write(path, tensors, header)
 
 
 def resume(
-    folder: Path, net: nn.Module, optimiser: torch.optim.Optimizer, settings: Mapping[str, Any], best: Best
+    folder: Path,
+    net: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    settings: Mapping[str, Any],
+    best: Best,
+    before: float = math.inf,
 ) -> tuple[list[dict[str, Any]], int]:
     """Bring all to where the training in this folder stopped; its history, and its planned epochs.
 
-    More epochs than planned are as if they had been planned from the start, where no learning rate depends on it.
+    More epochs than planned are as if they had been planned from the start, where no learning rate depends on it. Of
+    the checkpoints that are not damaged it is the last, or if there is one, that of an epoch `before` another.
     """
-    path = folder / CHECKPOINT
-    if not path.is_file():
-        return [], settings["epochs"]
-    damaged = f"{path} is no checkpoint of a training, or it is damaged. Remove it to start over."
-    with reading(path, damaged):
-        header, tensors = sealed.verify(path), load_file(path)
+    paths = [path for path in (folder / CHECKPOINT, folder / EARLIER) if is_file(path)]
+    readable = [checkpoint for path in paths if (checkpoint := _read(path)) is not None]
+    for checkpoint in sorted(readable, key=lambda one: len(one.history) >= before):
+        _same_settings(folder, checkpoint.settings, settings, len(checkpoint.history))
+        with suppress(StoreError), reading(checkpoint.path, "", StoreError):
+            _restore(checkpoint, net, optimiser, best)
+            _drop_later(paths, readable, checkpoint)
+            return checkpoint.history, checkpoint.settings["epochs"]
+    _start_over(paths, folder, settings)
+    return [], settings["epochs"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Checkpoint:
+    """What a checkpoint holds, checked."""
+
+    path: Path
+    settings: dict[str, Any]
+    history: list[dict[str, Any]]
+    groups: list[dict[str, Any]]
+    memory: dict[int, dict[str, Any]]
+    tensors: dict[str, Tensor]
+
+
+def _read(path: Path) -> _Checkpoint | None:
+    """A checkpoint; None where it is damaged."""
+    with suppress(StoreError), reading(path, "", StoreError):
+        header, tensors = sealed.verify(file_of(path.parent, path.name)), load_file(path)
         # a setting that is younger than the checkpoint had the effect of its default
-        there = Settings().record() | json.loads(header["settings"])
-        _same_settings(folder, there, settings, len(json.loads(header["history"])))
-        history = _restore(net, optimiser, header, tensors)
-        if there["keep_best"]:
-            best.weights = _named(tensors, "best.")
-            best.accuracy = max(record["best_accuracy"] for record in history if "best_accuracy" in record)
-            unwrapped(net).load_state_dict(best.weights)  # which refuses weights that are not its own
-        unwrapped(net).load_state_dict(_named(tensors, "net."))
-        return history, there["epochs"]
+        settings, history = Settings().record() | json.loads(header["settings"]), list(json.loads(header["history"]))
+        if not all(isinstance(record["loss"], float) for record in history):
+            raise ValueError("its history has epochs without a loss")
+        memory: dict[int, dict[str, Any]] = {}
+        for name, value in (_named(tensors, "optimiser.") | json.loads(header["numbers"])).items():
+            index, _, key = name.partition(".")
+            memory.setdefault(int(index), {})[key] = value
+        return _Checkpoint(path, settings, history, json.loads(header["groups"]), memory, tensors)
+    return None
+
+
+def _restore(checkpoint: _Checkpoint, net: nn.Module, optimiser: torch.optim.Optimizer, best: Best) -> None:
+    """Bring all to where a checkpoint is; where it does not fit, nothing changes."""
+    shapes = {name: value.shape for name, value in unwrapped(net).state_dict().items()}
+    weights = {prefix: _named(checkpoint.tensors, f"{prefix}.") for prefix in ("net", "best")}
+    keep_best = checkpoint.settings["keep_best"]
+    for prefix in ("net", "best") if keep_best else ("net",):
+        if {name: value.shape for name, value in weights[prefix].items()} != shapes:
+            raise ValueError("its weights are of another network")
+    accuracy = max(record.get("best_accuracy", -1.0) for record in checkpoint.history)
+    optimiser.load_state_dict({"state": checkpoint.memory, "param_groups": checkpoint.groups})
+    if keep_best:
+        best.weights, best.accuracy = weights["best"], accuracy
+    unwrapped(net).load_state_dict(weights["net"])
+
+
+def _drop_later(paths: Sequence[Path], readable: Sequence[_Checkpoint], checkpoint: _Checkpoint) -> None:
+    """Remove the checkpoint after the one that is resumed, which may not take its place."""
+    for path in paths[: paths.index(checkpoint.path)]:
+        if path not in [one.path for one in readable]:
+            warn(f"{path} is damaged; the training resumes from {checkpoint.path.name}.", DamagedStoreWarning)
+        remove(path)
+
+
+def _start_over(paths: Sequence[Path], folder: Path, settings: Mapping[str, Any]) -> None:
+    """Say that the checkpoints are damaged, unless one of them still says that it is of another training."""
+    for path in paths:
+        try:
+            there = Settings().record() | json.loads(sealed.read_metadata(file_of(path.parent, path.name))["settings"])
+        except (OSError, ValueError, LookupError, TypeError):
+            there = {}
+        if there:
+            _same_settings(folder, there, settings, 0)
+    for path in paths:
+        warn(f"{path} is no checkpoint of a training, or it is damaged; the training starts over.", DamagedStoreWarning)
+        remove(path)
 
 
 def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-
-
-def _restore(
-    net: nn.Module, optimiser: torch.optim.Optimizer, header: Mapping[str, str], tensors: Mapping[str, Tensor]
-) -> list[dict[str, Any]]:
-    history = list(json.loads(header["history"]))
-    if not all(isinstance(record["loss"], float) for record in history):
-        raise ValueError("its history has epochs without a loss")
-    memory: dict[int, dict[str, Any]] = {}
-    for name, value in (_named(tensors, "optimiser.") | json.loads(header["numbers"])).items():
-        index, _, key = name.partition(".")
-        memory.setdefault(int(index), {})[key] = value
-    optimiser.load_state_dict({"state": memory, "param_groups": json.loads(header["groups"])})
-    return history
 
 
 def _memory(optimiser: torch.optim.Optimizer, *, tensors: bool) -> Iterator[tuple[str, Any]]:
@@ -174,7 +236,7 @@ def _same_settings(folder: Path, there: Mapping[str, Any], here: Mapping[str, An
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
     if len(names) > 1 and START in names:
         names.remove(START)  # they follow from the network, its options and the seed
-    if names == ["epochs"]:
+    if names == ["epochs"] and isinstance(there["epochs"], int):
         if there["schedule"] in OPEN_ENDED and here["epochs"] >= done:
             return
         if here["epochs"] > there["epochs"]:

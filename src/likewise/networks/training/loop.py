@@ -21,15 +21,17 @@ from typing import Any, Protocol, Unpack, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from likewise._base.files import is_file, make_folder
-from likewise._base.progress import tracked
+from likewise._base.files import is_file
+from likewise._base.folders import claim
+from likewise._base.progress import tracked, warn
 from likewise.data import Data
 from likewise.data.address import dataset
 from likewise.data.image_files import ImageFiles
-from likewise.errors import InputError, quoted_list
+from likewise.errors import DamagedStoreWarning, InputError, quoted_list
 from likewise.networks.address import network, recipe, save
+from likewise.networks.building import on_device
 from likewise.networks.class_names import classes_of, record_classes
-from likewise.networks.forward import input_kind, prepare_inputs
+from likewise.networks.forward import device_of, input_kind, prepare_inputs
 from likewise.networks.inputs.normalisation import note, record_transform, unwrapped
 from likewise.networks.inputs.tokenizers import cut_texts, warn_of_cut_texts, warn_of_split_tokens
 from likewise.networks.training import checkpoints
@@ -37,6 +39,8 @@ from likewise.networks.training.settings import Settings, SettingsDict, epochs_s
 from likewise.networks.training.step import Batch, Classify, Step, evaluate
 from likewise.networks.training.teacher import prepare
 from likewise.wordnet import locate
+from likewise.work.engines import engine_of
+from likewise.work.tasks import Call, check_plain, run_calls
 
 Callback = Callable[[nn.Module, Mapping[str, Any]], object]
 BatchFunction = Callable[[Any, Tensor, Tensor], None]
@@ -84,7 +88,10 @@ def train(
     step: Step | None = None,
     callbacks: Sequence[Callback] = (),
     device: Any = None,
+    num_workers: int | None = None,
     progress: bool | None = None,
+    engine: Any = None,
+    engine_options: Mapping[str, Any] | None = None,
     **changes: Unpack[SettingsDict],
 ) -> Training:
     """Train a network on labelled data, in place; both may be addresses.
@@ -98,7 +105,7 @@ def train(
         net: A network or its address.
         data: Labelled data or its address.
         settings: The settings, of which keywords change some.
-        out: The folder of the training.
+        out: The folder of the training: a new or an empty one, or that of an earlier training.
         keep_epochs: Also keep the weights of every epoch in `epochs/`, from 0, before the first step.
         validation: Data to validate on after every epoch.
         teacher: A trained network of the same classes: half of the loss is then to what it answers to the batch, half
@@ -107,8 +114,14 @@ def train(
         callbacks: Functions of the network and the record of an epoch. One stops the training by returning True, and
             adds to the record by returning a mapping. One that has `begin` and `watch` (`likewise.classes.Inspector`
             is one) sees the batches of training and validation too.
-        device: Where to train, such as "cuda".
+        device: Where to train, such as "cuda"; by default a network of an address is trained on the accelerator, if
+            there is one.
+        num_workers: How many processes decode image files ahead of the network; the weights do not depend on it. By
+            default one per core, and none where the decoded images fit in memory and the network runs on the CPU.
         progress: Whether to show a progress bar; by default on a terminal.
+        engine: Where to train: None for this process, "processes", "dask", "ray", "slurm" or an executor. Network and
+            data are then addresses, and `out` is a folder that its workers see.
+        engine_options: What the engine's library takes for the training, such as `{"num_gpus": 1}` of Ray.
         **changes: Settings by name (`epochs`, `lr`, all fields of `likewise.networks.Settings`).
 
     Example:
@@ -117,6 +130,14 @@ def train(
         [1, 2]
     """
     settings = (settings or Settings()).override(changes, also=list(inspect.signature(train).parameters))
+    if engine is not None:
+        check_plain("train", net=net, data=data, validation=validation, teacher=teacher, callbacks=callbacks, step=step)
+        if out is None:
+            raise InputError("the workers of an engine leave weights in a folder. Pass out=, one that all of them see.")
+        keywords = {"out": Path(out).absolute(), "keep_epochs": keep_epochs, "validation": validation}
+        keywords |= {"teacher": teacher, "device": device, "num_workers": num_workers}
+        task = Call(f"the training of {net}", _train_there, (net, data, settings), keywords)
+        run_calls([task], engine_of(engine, options=engine_options), "training", progress=bool(progress))
     data = dataset(data, split="train") if isinstance(data, str) else data
     validation = dataset(validation) if isinstance(validation, str) else validation
     _check_data(data, validation)
@@ -125,7 +146,7 @@ def train(
         raise InputError(f"{what} needs data to validate on. Give validation, as in validation='digits:test'.")
     folder = _folder(out, keep_epochs)
     if isinstance(net, str):
-        net = network(net, data=data, seed=settings.seed, untrained=True)
+        net = on_device(network(net, data=data, seed=settings.seed, untrained=True), device)
     data = data.of_kind(input_kind(net))
     validation = None if validation is None else validation.of_kind(input_kind(net))
     _check_batches(net, data, settings)
@@ -135,12 +156,12 @@ def train(
     record_transform(net, None)  # it is trained on the data as it is
     note(net, "normalisation", "as trained here")
     if device is not None:
-        net.to(device)
+        on_device(net, device)
     show = sys.stderr.isatty() if progress is None else progress
     of_batches: list[Any] = [callback for callback in callbacks if isinstance(callback, BatchCallback)]
-    step = step or Classify(settings, data, None if teacher is None else prepare(teacher, net, data, folder, device))
+    step = step or Classify(settings, data, None if teacher is None else prepare(teacher, net, data, folder))
     _warn_of_misread_texts(net, data)
-    run = _TrainingRun(net, data, validation, settings, step, callbacks, of_batches, device, show)
+    run = _TrainingRun(net, data, validation, settings, step, callbacks, of_batches, num_workers, show)
     history = run.run(folder, keep_epochs)
     if folder is not None:
         save(net, folder / checkpoints.WEIGHTS)
@@ -183,7 +204,7 @@ def _folder(out: str | Path | None, keep_epochs: bool) -> Path | None:
     folder = Path(out).expanduser()
     if is_file(folder):
         raise InputError(f"{folder} is a file, and a training needs a folder. Give another out.")
-    make_folder(folder)  # before the first epoch is trained for nothing
+    claim(folder)  # before the first epoch is trained for nothing
     return folder
 
 
@@ -217,7 +238,7 @@ class _TrainingRun:
     step: Step
     callbacks: Sequence[Callback]
     batch_callbacks: Sequence[BatchCallback]
-    device: Any
+    num_workers: int | None
     show: bool
 
     def run(self, folder: Path | None, keep_epochs: bool) -> History:
@@ -229,7 +250,15 @@ class _TrainingRun:
             return history
         with checkpoints.start_of(self.net, folder) as start:
             identity = self._identity(start)
-            history, planned = checkpoints.resume(folder, self.net, optimiser, identity, best)
+            damaged = [n for callback in self.callbacks for n in getattr(callback, "damaged_epochs", ())]
+            before = min(damaged, default=math.inf)
+            history, planned = checkpoints.resume(folder, self.net, optimiser, identity, best, before)
+            if len(history) >= before:
+                warn(
+                    f"epoch {before} was reported to a damaged file, and the training in {folder} is past it: its "
+                    "report is left out. Inspect kept epochs again, or train in another folder.",
+                    DamagedStoreWarning,
+                )
             if keep_epochs and not history:
                 save(self.net, checkpoints.epoch_file(folder, 0))
 
@@ -312,8 +341,8 @@ class _TrainingRun:
     ) -> dict[str, float]:
         """Loss and accuracy on the validation data; the record tells if they are the best so far."""
         assert self.validation is not None
-        batches = {"batch_size": self.settings.batch_size, "device": self.device}
-        loss, accuracy = evaluate(self.net, self.validation, **batches, on_batch=on_batch)
+        options: dict[str, Any] = {"batch_size": self.settings.batch_size, "num_workers": self.num_workers}
+        loss, accuracy = evaluate(self.net, self.validation, **options, on_batch=on_batch)
         if self.settings.keep_best and best.consider(self.net, accuracy):
             record |= {"best_step": step, "best_accuracy": accuracy}
         return {"validation_loss": loss, "validation_accuracy": accuracy}
@@ -328,22 +357,25 @@ class _TrainingRun:
     ) -> dict[str, Any]:
         """Train on all the data once; the rate, the mean loss and the accuracy."""
         steps, shuffle = self._steps(), int(torch.randint(2**31, ()))
-        batches = self.data.batches(self.settings.batch_size, shuffle=shuffle, device=self.device)
+        options = {"device": device_of(self.net), "num_workers": self.num_workers}
+        batches = self.data.batches(self.settings.batch_size, shuffle=shuffle, **options)
         label = f"epoch {epoch + 1} of {self.settings.epochs}"
         for callback in self.batch_callbacks:
             callback.begin(self.net, epoch + 1)
         self.net.train()
-        total, right, count = 0.0, 0, 0
+        losses_seen, rights, counts = [], [], []  # tensors: to ask for a number is to wait for the device
         for i, batch in enumerate(tracked(batches, label, total=steps, show=show)):
             if len(batch[1]) == 1 and i > 0 and self.settings.batch_size > 1:
                 continue  # a rest of one, on which batch normalisation cannot be trained
             rate = rate_at(self.settings, epoch + i / steps, losses)
             loss, logits, labels = self._update(optimiser, batch, rate)
             self._notify("train", batch[0], logits, labels)
-            total += loss * len(labels)
-            right += int((logits.argmax(dim=1) == labels).sum())
-            count += len(labels)
+            losses_seen.append(loss)
+            rights.append((logits.argmax(dim=1) == labels).sum())
+            counts.append(len(labels))
             after_step(epoch * steps + i + 1)
+        count, right = sum(counts), int(torch.stack(rights).sum())
+        total = sum(loss * size for loss, size in zip(torch.stack(losses_seen).tolist(), counts, strict=True))
         if not math.isfinite(total):
             raise InputError(
                 f"the loss is {total / count} in epoch {epoch + 1}. Lower lr (it was {rate:.3g}) or give warmup."
@@ -354,7 +386,7 @@ class _TrainingRun:
         for callback in self.batch_callbacks:
             callback.watch(self.net, split, inputs, logits, labels)
 
-    def _update(self, optimiser: torch.optim.Optimizer, batch: Batch, rate: float) -> tuple[float, Tensor, Tensor]:
+    def _update(self, optimiser: torch.optim.Optimizer, batch: Batch, rate: float) -> tuple[Tensor, Tensor, Tensor]:
         for group in optimiser.param_groups:
             group["lr"] = rate
         optimiser.zero_grad(set_to_none=True)
@@ -363,7 +395,7 @@ class _TrainingRun:
         if self.settings.clip is not None:
             nn.utils.clip_grad_norm_(self.net.parameters(), self.settings.clip)
         optimiser.step()
-        return float(loss.detach()), logits.detach(), labels
+        return loss.detach(), logits.detach(), labels
 
 
 def _losses(history: Sequence[Mapping[str, Any]]) -> list[float]:
@@ -389,3 +421,8 @@ def _seeded(seed: int, epoch: int) -> Iterator[None]:
             yield
         finally:
             torch.backends.cudnn.deterministic = deterministic
+
+
+def _train_there(net: str, data: str, settings: Settings, **options: Any) -> None:
+    """The task of a worker: a training whose folder says that it is over, so that it is read from there."""
+    train(net, data, settings, progress=False, **options)

@@ -50,11 +50,11 @@ def batch_loss(
     return cast(Tensor, loss(logits, targets, **asked))
 
 
-def summed_loss(net: nn.Module, logits: Tensor, labels: Tensor, asked: Mapping[str, Any]) -> float:
+def summed_loss(net: nn.Module, logits: Tensor, labels: Tensor, asked: Mapping[str, Any]) -> Tensor:
     """The loss of a batch summed over its inputs."""
     if _loss_of(net) is None:
-        return float(functional.cross_entropy(_as_logits(net, logits), labels, reduction="sum"))
-    return float(batch_loss(net, logits, labels, asked)) * len(labels)
+        return functional.cross_entropy(_as_logits(net, logits), labels, reduction="sum")
+    return batch_loss(net, logits, labels, asked).detach() * len(labels)
 
 
 def _as_logits(net: nn.Module, answers: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from torch import nn
 
 from likewise._base.hashing import value_digest
 from likewise._base.registry import parse_options
-from likewise.errors import InputError, OptionError, brief, did_you_mean
+from likewise.errors import InputError, OptionError, brief, check_seed, did_you_mean
 from likewise.networks.training.augment import Augment
 
 Schedule = Literal["cosine", "linear", "step", "plateau", "constant"] | Callable[[float], float]
@@ -48,8 +48,8 @@ _SCHEDULES: dict[str, Callable[[Settings, float, Sequence[float]], float]] = {
 def setting(default: Any, help: str, **facts: Any) -> Any:
     """A field of `Settings`.
 
-    `minimum` and `choices` are checked (a function may stand for a choice); `option` is its type as an option of
-    the command, where that is another.
+    `minimum` and `choices` are checked (a function may stand for a choice), and `only_for`, the values of another
+    setting without which it has no effect; `option` is its type as an option of the command, where that is another.
     """
     return field(default=default, metadata={"help": help, **facts})
 
@@ -85,19 +85,27 @@ class Settings:
     """
 
     epochs: int = setting(10, "How often all the data is shown.", minimum=1)
-    seed: int = setting(0, "Same seed, same weights.")
+    seed: int = setting(0, "Same seed, same weights.", minimum=0)
     batch_size: int = setting(128, "Inputs in one step.", minimum=1)
     optimiser: str = setting("sgd", "sgd, adam or adamw.", choices=tuple(_OPTIMISERS))
     lr: float | None = setting(None, "Learning rate; 0.1 for sgd, 0.001 else.", minimum=0)
-    momentum: float = setting(0.9, "Of sgd.", minimum=0)
+    momentum: float = setting(0.9, "Of sgd.", minimum=0, only_for=("optimiser", ("sgd",)))
     weight_decay: float = setting(5e-4, "Pull of the weights towards 0.", minimum=0)
     schedule: Schedule = setting(  # noqa: RUF009
         "cosine", "cosine, linear, step, plateau or constant.", choices=tuple(_SCHEDULES), option=str
     )
     milestones: Sequence[float] = setting(
-        (0.5, 0.75), "Shares of all epochs after which the schedule 'step' lowers the rate.", option=list[float]
+        (0.5, 0.75),
+        "Shares of all epochs after which the schedule 'step' lowers the rate.",
+        option=list[float],
+        only_for=("schedule", ("step",)),
     )
-    decay: float = setting(0.1, "Factor by which 'step' and 'plateau' lower the rate.", minimum=0)
+    decay: float = setting(
+        0.1,
+        "Factor by which 'step' and 'plateau' lower the rate.",
+        minimum=0,
+        only_for=("schedule", ("step", "plateau")),
+    )
     warmup: float = setting(0.0, "Epochs until the full learning rate.", minimum=0)
     label_smoothing: float = setting(0.0, "Share given to all classes.")
     augment: str | Sequence[str | Augment] = setting(
@@ -109,7 +117,7 @@ class Settings:
         None, "Train on attacked inputs: attack=pgd,eps=8/255.", option=str | None
     )
     clip: float | None = setting(None, "Largest norm of the gradient.", minimum=0)
-    patience: int | None = setting(None, "Stop after so many epochs without a lower loss.")
+    patience: int | None = setting(None, "Stop after so many epochs without a lower loss.", minimum=1)
     evaluate_every: int | None = setting(None, "Validate after so many steps too, not only after epochs.", minimum=1)
     keep_best: bool = setting(False, "End with the weights of the best validation accuracy, not with the last.")
 
@@ -120,11 +128,26 @@ class Settings:
         object.__setattr__(self, "adversarial", _attack(self.adversarial))
         for one in fields(self):
             _check(one.name, getattr(self, one.name), one.metadata)
+            self._check_use(one.name, one.default, one.metadata)
+        if not all(0 < share < 1 for share in self.milestones):
+            raise InputError(f"milestones are {brief(self.milestones)}. Give shares of all epochs, between 0 and 1.")
+        if self.warmup > self.epochs:
+            raise InputError(f"warmup is {self.warmup:g} epochs, and there are {self.epochs}. Give at most as many.")
+        check_seed(self.seed)
         if not 0 <= self.label_smoothing <= 1:
             raise InputError(f"label_smoothing is {self.label_smoothing}. Give a share, 0 to 1.")
         if self.adversarial is not None and (self.mixup or self.cutmix):
             raise InputError(
                 "mixed inputs have no one label to be led away from. Leave out adversarial, or mixup and cutmix."
+            )
+
+    def _check_use(self, name: str, default: Any, facts: Mapping[str, Any]) -> None:
+        """Refuse what another setting makes useless."""
+        other, values = facts.get("only_for", (name, None))
+        if values is not None and getattr(self, name) != default and getattr(self, other) not in values:
+            raise InputError(
+                f"{name} is for the {other} {' or '.join(map(repr, values))}, and it is {brief(getattr(self, other))}. "
+                f"Leave {name} out."
             )
 
     @property

@@ -16,7 +16,7 @@ from likewise._base.registry import Registry
 from likewise.data import Data
 from likewise.errors import InputError
 from likewise.networks.class_names import output_indices, output_labels
-from likewise.networks.forward import checked_logits, eval_mode, explained, transform_for
+from likewise.networks.forward import checked_logits, device_of, eval_mode, explained, transform_for
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.training.augment import mix, select
 from likewise.networks.training.loss import batch_loss, output_of, summed_loss
@@ -118,6 +118,7 @@ def evaluate(
     *,
     batch_size: int = 256,
     device: Any = None,
+    num_workers: int | None = None,
     on_batch: Callable[[Any, Tensor, Tensor], None] | None = None,
 ) -> tuple[float, float]:
     """Mean loss and accuracy on labelled data; the network's mode is restored.
@@ -129,23 +130,26 @@ def evaluate(
         net: A network that classifies.
         data: Labelled data.
         batch_size: Inputs in one batch.
-        device: Where to run, such as "cuda".
+        device: Where inputs go, where the network has no weights that say so.
+        num_workers: How many processes decode image files ahead of the network.
         on_batch: Receives the inputs, the logits and the labels of every batch.
     """
     if not len(data):
         raise InputError(f"{data.name!r} has no inputs to be scored on. Give at least one.")
     data.need_labels("score a network")
-    total, right, indices = 0.0, 0, None
+    indices, losses, rights = None, [], []  # tensors: to ask for a number is to wait for the device
     label = type(unwrapped(net)).__name__
     with eval_mode(net):
-        batches = transform_for(net, data, label).batches(batch_size, device=device)
+        batches = transform_for(net, data, label).batches(
+            batch_size, device=device_of(net, device), num_workers=num_workers
+        )
         for number, (inputs, data_labels) in enumerate(batches):
             logits, asked = output_of(net, inputs)
             if number == 0:
                 indices = output_indices(data, net, logits.shape[1], label)
             labels = output_labels(data_labels, indices)
-            total += summed_loss(net, logits, labels, asked)
-            right += int((logits.argmax(dim=1) == labels).sum())
+            losses.append(summed_loss(net, logits, labels, asked))
+            rights.append((logits.argmax(dim=1) == labels).sum())
             if on_batch is not None:
                 on_batch(inputs, logits, labels)
-    return total / len(data), right / len(data)
+    return sum(torch.stack(losses).tolist()) / len(data), int(torch.stack(rights).sum()) / len(data)

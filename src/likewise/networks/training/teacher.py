@@ -14,7 +14,7 @@ from likewise.data import Data
 from likewise.errors import InputError, brief
 from likewise.networks.address import is_untrained, network, recipe
 from likewise.networks.class_names import output_indices
-from likewise.networks.forward import KINDS, checked_logits, eval_mode, input_kind
+from likewise.networks.forward import KINDS, checked_logits, device_of, eval_mode, input_kind
 from likewise.networks.inputs.normalisation import transform_of, unwrapped
 from likewise.networks.inputs.transforms import resized
 from likewise.networks.training.checkpoints import WEIGHTS, epoch_file
@@ -53,9 +53,7 @@ class Teacher:
         return answers
 
 
-def prepare(
-    source: nn.Module | str | Path, student: nn.Module, data: Data, folder: Path | None, device: Any
-) -> Teacher:
+def prepare(source: nn.Module | str | Path, student: nn.Module, data: Data, folder: Path | None) -> Teacher:
     """The teacher, or a sentence on why it cannot teach this student these classes."""
     if not isinstance(source, (nn.Module, str, Path)):
         raise InputError(f"the teacher is {brief(source)}. Give an address or a module.")
@@ -71,6 +69,7 @@ def prepare(
             f"{label} takes {KINDS[kind]}, and {data.name!r} holds {held}. Choose a teacher that takes {held}."
         )
     _refuse_the_student(net, student, folder)
+    device = device_of(student)
     if device is not None:
         net.to(device)
     teacher = Teacher(net, label)

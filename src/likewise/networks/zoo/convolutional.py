@@ -1,7 +1,8 @@
-"""Plain convolutional networks: LeNet, Network in Network, All-CNN, as in Raw Zero-Shot; torchvision's ShuffleNet V2.
+"""Plain convolutional networks: LeNet, Network in Network, All-CNN, as in Raw Zero-Shot; ReSi's VGG; ShuffleNet V2.
 
-Layers and widths are those of the paper's code, checked by the number of parameters. ShuffleNet is for small images: it
-is asked not to shrink them at once.
+Layers and widths are those of the papers' code, checked by the number of parameters. torchvision's ShuffleNet is for
+small images: it is asked not to shrink them at once. torchvision's VGG, which has no batch normalisation and three
+linear layers, is another network than ReSi's.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, ClassVar, cast
 from torch import Tensor, nn
 
 from likewise._base.optional import prepare_torchvision, require
+from likewise.errors import InputError
 from likewise.networks.zoo.registry import ImageNetwork, architecture
 
 _SHUFFLENET = "Ma et al. 2018, arXiv:1807.11164"
@@ -101,6 +103,43 @@ class AllConv(ImageNetwork):
             maps = self.get_submodule(f"conv{i}")(maps).relu()
             maps = drops[i](maps) if i in drops else maps
         return maps.mean(dim=(2, 3))
+
+
+_VGG = {  # convolutions of each stage; a stage ends with pooling
+    11: ((64,), (128,), (256,) * 2, (512,) * 2, (512,) * 2),
+    19: ((64,) * 2, (128,) * 2, (256,) * 4, (512,) * 4, (512,) * 4),
+}
+
+
+class VGG(ImageNetwork):
+    """VGG with batch normalisation, whose maps are averaged for one linear layer, as in ReSi."""
+
+    head_layer: ClassVar[str | None] = "classifier"
+
+    def __init__(self, depth: int = 11, channels: int = 3, classes: int = 10) -> None:
+        super().__init__(channels)
+        if depth not in _VGG:
+            raise InputError(f"a VGG of {depth} layers is not known. Take 11 or 19.")
+        layers: list[nn.Module] = []
+        for stage in _VGG[depth]:
+            for width in stage:
+                layers += [nn.Conv2d(channels, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
+                channels = width
+            layers += [nn.MaxPool2d(2, ceil_mode=True)]  # as without for 32 and 224 pixels; less than 32 is not lost
+        self.features = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1))
+        self.classifier = nn.Linear(channels, classes)
+
+    def answer(self, images: Tensor) -> Tensor:
+        return cast(Tensor, self.classifier(self.features(images).flatten(1)))
+
+
+for _depth in _VGG:
+    architecture(
+        f"vgg{_depth}",
+        depth=_depth,
+        summary=f"VGG-{_depth} with batch normalisation and one linear layer, as in ReSi",
+        source="Simonyan and Zisserman 2014, arXiv:1409.1556",
+    )(VGG)
 
 
 @architecture(

@@ -7,22 +7,27 @@ process; `Remote` sends them to an executor: worker processes, Dask, Ray, or wha
 
 from __future__ import annotations
 
+import inspect
+import traceback
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
+import cloudpickle
 import torch
 from threadpoolctl import threadpool_limits
 
 from likewise._base.registry import Registry
-from likewise.errors import InputError, WorkerError, brief
+from likewise.errors import InputError, WorkerError, brief, first_line
 
 S = TypeVar("S")
 T = TypeVar("T")
-_GAVE_UP = ("KilledWorker", "WorkerCrashedError")  # what Dask and Ray raise for a task that ended its workers
+# what Dask, Ray and submitit raise for a task whose worker was lost
+_LOST = ("KilledWorker", "WorkerCrashedError", "OutOfMemoryError", "NodeDiedError", "UncompletedJobError")
+_LIBRARIES = ("distributed", "ray", "submitit")
 
 
 @dataclass(frozen=True)
@@ -42,12 +47,12 @@ class Engine(Protocol):
         ...
 
 
-Maker = Callable[[str | None], Engine]
+Maker = Callable[..., Engine]
 ENGINES: Registry[Maker] = Registry("engine", group="likewise.engines", modules=("likewise.work.engines.*",))
 
 
 def engine(name: str) -> Callable[[Maker], Maker]:
-    """Name a function that makes an engine; it receives what follows the name and a colon, if anything does."""
+    """Name a function that makes an engine; it receives what follows the name and a colon, and options by keyword."""
 
     def register(make: Maker) -> Maker:
         return ENGINES.add(name, make, module=make.__module__)
@@ -55,23 +60,51 @@ def engine(name: str) -> Callable[[Maker], Maker]:
     return register
 
 
-def engine_of(engine: Any) -> Engine:
-    """None, "processes[:N]", "dask[:ADDRESS]", "ray[:ADDRESS]", a Dask client, any executor, or an engine."""
-    if engine is None:
-        return Local()
+def engine_of(engine: Any, *, workers: int | None = None, options: Mapping[str, Any] | None = None) -> Engine:
+    """None, "processes[:N]", "dask[:ADDRESS]", "ray[:ADDRESS]", "slurm", a Dask client, any executor, or an engine.
+
+    Args:
+        engine: One of these.
+        workers: How many tasks run at a time, where a name leaves it open.
+        options: What a library takes for every task, such as `{"num_gpus": 1}` of Ray.
+    """
+    extra = {**(options or {}), **({} if workers is None else {"workers": workers})}
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise InputError(f"workers is {brief(workers)}. Give at least 1.")
     if isinstance(engine, str):
         name, colon, argument = engine.partition(":")
         if name not in ENGINES:
             *names, last = ENGINES.names()
             raise InputError(f"no engine named {engine!r}. There are {', '.join(names)} and {last}.")
-        return ENGINES.get(name)(argument if colon else None)
+        maker = ENGINES.get(name)
+        _check_options(name, maker, extra)
+        return maker(argument if colon else None, **extra)
+    if extra:
+        raise InputError(
+            f"{' and '.join(extra)} belongs to an engine by name, such as 'ray', and the engine is {brief(engine)}. "
+            "Leave it out."
+        )
+    if engine is None:
+        return Local()
     if isinstance(engine, (Local, Remote)):
         return engine
     if hasattr(engine, "get_executor"):  # a Dask client
-        return Remote(engine.get_executor().submit, max(1, len(engine.nthreads())))
+        return Remote(engine.get_executor(pure=False).submit, max(1, len(engine.nthreads())))
     if hasattr(engine, "submit"):
         return Remote(engine.submit, int(getattr(engine, "_max_workers", 4)))
-    raise InputError(f"{brief(engine)} is not an engine. Pass None, 'processes', 'dask', 'ray', or an executor.")
+    raise InputError(
+        f"{brief(engine)} is not an engine. Pass None, 'processes', 'dask', 'ray', 'slurm', or an executor."
+    )
+
+
+def _check_options(name: str, maker: Maker, options: Mapping[str, Any]) -> None:
+    parameters = list(inspect.signature(maker).parameters.values())[1:]
+    if any(entry.kind is entry.VAR_KEYWORD for entry in parameters):
+        return
+    for option in options:
+        if option not in {entry.name for entry in parameters}:
+            takes = " and ".join(entry.name for entry in parameters) or "none"
+            raise InputError(f"engine {name!r} has no option {option!r}. It takes {takes}.")
 
 
 class Local:
@@ -106,64 +139,107 @@ def _finished(running: dict[Future[T], S]) -> Iterator[tuple[S, T]]:
         yield running.pop(future), future.result()
 
 
+@dataclass(frozen=True)
+class Raised:
+    """Stands for the result of a task that failed: errors of ours keep their sentence, whatever carries them."""
+
+    error: Exception
+
+
+def call(function: Callable[[S], T], task: S) -> T | Raised:
+    """Run a task in a worker."""
+    try:
+        return function(task)
+    except Exception as error:
+        trace = f"In the worker:\n{traceback.format_exc()}"
+        try:
+            cloudpickle.loads(cloudpickle.dumps(error))
+        except Exception:  # it cannot travel
+            error = WorkerError(f"a task failed: {type(error).__name__}: {first_line(error)}.")
+        error.add_note(trace)
+        return Raised(error)
+
+
 class Remote:
     """Other processes, here or elsewhere: `submit` hands them a task, `close` ends those that were started for it.
 
-    Where a worker is lost, every task that was under way runs again, alone: the one that ends its worker a second
-    time yields `WorkerDied`, and all others go on. `submit` starts workers anew, or raises what says that it cannot.
+    A task whose worker is lost runs again, and where that ends its worker too, yields `WorkerDied`; all others go on.
+    If workers are `apart`, one that is lost was ended by its task. Otherwise any task that was under way may have done
+    it, so each of them runs again alone. Unless it is `quick`, a task takes long to begin, so that tasks of a moment
+    are better kept here. `submit` starts workers anew, or raises what says that it cannot.
     """
 
     def __init__(
-        self, submit: Callable[..., Future[Any]], workers: int, close: Callable[[bool], None] = lambda finished: None
+        self,
+        submit: Callable[..., Future[Any]],
+        workers: int,
+        close: Callable[[bool], None] = lambda finished: None,
+        *,
+        apart: bool = False,
+        quick: bool = True,
     ) -> None:
-        self.workers = workers
-        self._submit, self._close = submit, close
+        self.workers, self.quick = workers, quick
+        self._submit, self._close, self._apart = submit, close, apart
 
     def run(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T | WorkerDied], None, None]:
         """Tasks with their results, as they come. Close it to stop, and the workers started for it."""
         fresh, again = iter(tasks), deque[S]()
-        running: dict[Future[T], S] = {}
+        running: dict[Future[T | Raised], tuple[S, bool]] = {}
         finished = False
         try:
             while True:
-                alone = bool(again)
-                self._send(function, iter([again.popleft()]) if alone else fresh, running)
+                for task, second in self._next(fresh, again, len(running)):
+                    running[self._send(function, task)] = (task, second)
                 if not running:
                     finished = True
                     return
-                for task, future in _settled(running):
-                    error = future.exception()
-                    if error is None:
-                        yield task, future.result()
-                    elif type(error).__name__ in _GAVE_UP:
-                        yield task, WorkerDied(f"its worker was lost ({type(error).__name__}: {error})")
-                    elif not isinstance(error, BrokenExecutor):
-                        raise error
-                    elif alone:
+                for (task, second), future in self._settled(running):
+                    if not _is_lost(future.exception()):
+                        yield task, _result(future)
+                    elif second:
                         yield task, WorkerDied("the process that computed it was killed, twice")
                     else:
                         again.append(task)
         finally:
+            self._close(finished)  # first: loky fails on tasks that were cancelled before
             for future in running:
                 future.cancel()
-            self._close(finished)
 
-    def _send(self, function: Callable[[S], T], tasks: Iterator[S], running: dict[Future[T], S]) -> None:
-        """Have one task more under way than there are workers, so that none of them waits."""
-        for task in islice(tasks, self.workers + 1 - len(running)):
-            try:
-                running[self._submit(function, task)] = task
-            except BrokenExecutor as error:
-                raise WorkerError(
-                    f"the executor given as engine lost a worker and takes no more work ({error}). Pass a "
-                    "new one, or engine='processes', which starts workers again; with a store, what was "
-                    "computed is kept."
-                ) from error
+    def _next(self, fresh: Iterator[S], again: deque[S], running: int) -> Iterator[tuple[S, bool]]:
+        """What to send, and whether for the second time: one task more than workers, so that none of them waits."""
+        room = self.workers + 1 - running if self._apart or not again else 1
+        while again and room:
+            yield again.popleft(), True
+            room -= 1
+        yield from ((task, False) for task in islice(fresh, room))
+
+    def _send(self, function: Callable[[S], T], task: S) -> Future[T | Raised]:
+        try:
+            return self._submit(call, function, task)
+        except BrokenExecutor as error:
+            raise WorkerError(
+                f"the executor given as engine lost a worker and takes no more work ({error}). Pass a "
+                "new one, or engine='processes', which starts workers again; with a store, what was "
+                "computed is kept."
+            ) from error
+
+    def _settled(self, running: dict[Future[T], S]) -> list[tuple[S, Future[T]]]:
+        """Wait for some of the running tasks; for all of them where a worker was lost, unless workers are apart."""
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        if not self._apart and any(_is_lost(future.exception()) for future in done):
+            done, _ = wait(running)
+        return [(running.pop(future), future) for future in done]
 
 
-def _settled(running: dict[Future[T], S]) -> list[tuple[S, Future[T]]]:
-    """Wait for some of the running tasks, for all of them where a worker was lost."""
-    done, _ = wait(running, return_when=FIRST_COMPLETED)
-    if any(isinstance(future.exception(), BrokenExecutor) for future in done):
-        done, _ = wait(running)
-    return [(running.pop(future), future) for future in done]
+def _is_lost(error: BaseException | None) -> bool:
+    kind = type(error)
+    return isinstance(error, BrokenExecutor) or (
+        kind.__name__ in _LOST and kind.__module__.partition(".")[0] in _LIBRARIES
+    )
+
+
+def _result(future: Future[T | Raised]) -> T:
+    result = future.result()
+    if isinstance(result, Raised):
+        raise result.error
+    return result

@@ -20,14 +20,14 @@ _ENVIRONMENT = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
 
 
 @engine("processes")
-def processes(count: str | None) -> Engine:
+def processes(count: str | None, *, workers: int | None = None) -> Engine:
     """That many worker processes, one per core by default."""
     if count is not None and not (count.isascii() and count.isdigit() and int(count)):
         raise InputError(
             f"engine={f'processes:{count}'!r} does not say how many processes, at least 1. Write it like "
             "'processes:2', or 'processes' for one per core."
         )
-    pool = Processes(int(count or torch.get_num_threads()))
+    pool = Processes(int(count or workers or torch.get_num_threads()))
     return Remote(pool.submit, pool.workers, pool.close)
 
 
@@ -48,19 +48,24 @@ class Processes:
                 continue
 
     def _started(self) -> Any:
-        from loky import get_reusable_executor
-
         try:
-            executor = get_reusable_executor(
-                self.workers, initializer=_begin, initargs=(os.getpid(),), env=_ENVIRONMENT
-            )
-            if executor is not self._executor:  # workers that cannot start are not to be taken for lost tasks
-                executor.submit(int).result()
+            try:
+                executor = self._reusable()
+            except BrokenExecutor:  # one that was killed while it started; another time it is not chance
+                executor = self._reusable()
         except (BrokenExecutor, EOFError, OSError) as error:
             raise WorkerError(
                 f"worker processes cannot be started: {first_line(error)}. Leave the engine out."
             ) from error
         self._executor = executor
+        return executor
+
+    def _reusable(self) -> Any:
+        from loky import get_reusable_executor
+
+        executor = get_reusable_executor(self.workers, initializer=_begin, initargs=(os.getpid(),), env=_ENVIRONMENT)
+        if executor is not self._executor:  # workers that cannot start are not to be taken for lost tasks
+            executor.submit(int).result()
         return executor
 
     def close(self, finished: bool) -> None:

@@ -22,6 +22,7 @@ from likewise._base.machine import free_memory
 from likewise.errors import InputError
 
 _CHUNK = 2**24
+_USUAL, _RATIO = 2**28, 50  # bytes that any archive may unpack to, and how many times its size a larger one may
 _HEADERS: dict[tuple[int, int], Any] = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -58,6 +59,12 @@ def read_npz(
     return arrays
 
 
+def is_npz(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins like an archive."""
+    with Path(path).open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
 def _announced(path: str | os.PathLike[str], archive: zipfile.ZipFile) -> int:
     """How many members the end of an archive announces, which zipfile does not compare with what it finds."""
     end = struct.Struct("<4s4H2LH")
@@ -67,12 +74,20 @@ def _announced(path: str | os.PathLike[str], archive: zipfile.ZipFile) -> int:
 
 
 def check_room(need: int, path: str | os.PathLike[str], *, on_disk: int, memory: int | None = None) -> None:
-    """Refuse what would not fit: into free memory, or where it grows when unpacked, into the limit."""
+    """Refuse what would not fit: into free memory, or where it grows when unpacked, into the limit.
+
+    Where no limit is given, an archive may not unpack to many times its size.
+    """
     free = free_memory()
     if need > free:
         room = f"{_size(free)} are free"
     elif memory is not None and need > max(memory, on_disk):
         room = f"the limit is {_size(memory)}"
+    elif memory is None and need > _USUAL + _RATIO * on_disk:
+        raise InputError(
+            f"{str(path)!r} has {_size(on_disk)} and would unpack to {_size(need)}, more than such a file holds. "
+            "Save it without compression where you trust it."
+        )
     else:
         return
     raise InputError(f"{str(path)!r} would take {_size(need)} of memory, and {room}. Save fewer rows or columns.")

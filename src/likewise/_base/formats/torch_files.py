@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from likewise._base.array_files import check_room
 from likewise._base.files import reading
+from likewise._base.formats.array_files import check_room
 from likewise.errors import InputError
 
 

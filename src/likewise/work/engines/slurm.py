@@ -1,0 +1,93 @@
+"""Slurm, through submitit: every task is a job of the queue; "slurm:local" runs them as processes of this machine."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+
+from likewise._base.optional import require
+from likewise.errors import WorkerError
+from likewise.work.engines.base import Engine, Remote, engine
+
+_WAIT = 0.2  # seconds between two looks at the jobs
+
+
+@engine("slurm")
+def slurm(cluster: str | None, *, workers: int = 32, folder: str | None = None, **parameters: Any) -> Engine:
+    """So many jobs at a time, with submitit's parameters, such as `slurm_partition` and `timeout_min`.
+
+    Tasks and results go through files in `folder`, which all nodes have to see; by default one in the working folder,
+    which is removed at the end.
+    """
+    library = require("submitit", extra="slurm", to="run on Slurm")
+    queue = Queue(library, cluster or "slurm", folder, {"name": "likewise", **parameters})
+    return Remote(queue.submit, workers, queue.close, apart=True, quick=False)
+
+
+class Queue:
+    """Jobs as futures: a thread looks at those that have not ended."""
+
+    def __init__(self, library: Any, cluster: str, folder: str | None, parameters: dict[str, Any]) -> None:
+        self._library, self._cluster, self._parameters = library, cluster, parameters
+        self._named, self._folder = folder, ""
+        self._executor: Any = None
+        self._running: dict[Any, Future[Any]] = {}
+        self._lock = threading.Lock()
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Hand a job to the queue."""
+        with self._lock:
+            if self._executor is None:
+                self._open()
+            future: Future[Any] = Future()
+            self._running[self._executor.submit(function, *arguments)] = future
+        return future
+
+    def _open(self) -> None:
+        self._folder = self._named or mkdtemp(prefix=".likewise-jobs-", dir=Path.cwd())
+        self._executor = self._library.AutoExecutor(folder=self._folder, cluster=self._cluster)
+        self._executor.update_parameters(**self._parameters)
+        threading.Thread(target=self._watch, args=(self._executor,), daemon=True).start()
+
+    def _watch(self, executor: Any) -> None:
+        while self._executor is executor:
+            for job, future in list(self._running.items()):
+                if job.done():
+                    with self._lock:
+                        self._running.pop(job, None)
+                    _settle(job, future)
+            time.sleep(_WAIT)
+
+    def close(self, finished: bool) -> None:
+        """Cancel what runs, and remove the files of jobs."""
+        self._executor = None
+        for job in list(self._running):
+            job.cancel()
+        self._running.clear()
+        if self._folder and self._named is None:
+            rmtree(self._folder, ignore_errors=True)
+            self._folder = ""
+
+
+def _settle(job: Any, future: Future[Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        error = job.exception()
+        if error is None:
+            future.set_result(job.result())
+        elif type(error).__name__ == "FailedJobError":  # our own errors are results
+            reason = str(error).strip().splitlines()[-1].rstrip(".")
+            future.set_exception(
+                WorkerError(f"a job could not begin: {reason}. Install on the nodes what is installed here.")
+            )
+        else:
+            future.set_exception(error)
+    except Exception as error:
+        future.set_exception(error)

@@ -1,0 +1,51 @@
+"""Dask and Ray: errors keep their sentence, and a task that ends its worker is tried twice."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+SCRIPT = """
+import sys
+from tests.work.engines.deadly import WRONG, cube
+from likewise.errors import InputError
+from likewise.work.engines import engine_of
+
+def main(name, folder):
+    engine = engine_of(name)
+    results = dict(engine.run(cube, [(number, folder) for number in range(WRONG)]))
+    print([results[number, folder] for number in range(WRONG)])
+    try:
+        list(engine.run(cube, [(WRONG, folder)]))
+    except InputError as error:
+        print(type(error).__name__, error)
+
+if __name__ == "__main__":  # which workers of Dask import
+    main(*sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(("name", "library"), [("dask", "distributed"), ("ray", "ray")])
+def test_errors_keep_their_sentence_and_a_deadly_task_is_tried_twice(tmp_path: Path, name: str, library: str) -> None:
+    pytest.importorskip(library, reason=f"{library} is not installed: pip install 'likewise[{name}]'")
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    environment = {"HOME": str(tmp_path), "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    done = subprocess.run(
+        [sys.executable, str(script), name, str(tmp_path)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    died = "WorkerDied(reason='the process that computed it was killed, twice')"
+    lines = [line for line in done.stdout.splitlines() if "(raylet)" not in line]  # Ray tells of lost workers there
+    assert lines == [
+        f"[0, 1, 8, {died}, 64]",
+        "InputError five is wrong. Give another number.",
+    ], done.stderr
+    assert (tmp_path / "tries").read_text() == "xx"

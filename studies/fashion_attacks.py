@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +51,7 @@ def table_b1() -> None:
 @part
 def autoattack() -> None:
     """SAT by AutoAttack, which takes far longer: fewer images."""
-    if find_spec("pyautoattack") is not None:
-        _other_attacks("10 autoattack", {"autoattack": {"eps": EPS}}, "fashion-mnist:test[:100]")
+    _other_attacks("10 autoattack", {"autoattack": {"eps": EPS}}, "fashion-mnist:test[:100]")
 
 
 def _other_attacks(key: str, attacks: dict[str, dict[str, Any]], few: str) -> None:

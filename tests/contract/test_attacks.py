@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import pytest
@@ -18,31 +17,22 @@ FEW: dict[str, dict[str, Any]] = {  # what keeps an attack short
     "vmi-fgsm": {"iterations": 2, "neighbours": 2},
     "apgd-ce": {"iterations": 4},
     "apgd-t": {"iterations": 3, "targets": 2},
+    "fab-t": {"iterations": 3, "targets": 2},
+    "square": {"queries": 4},
+    "autoattack": {"iterations": 3, "targets": 2, "queries": 4},
     "patch-fool": {"iterations": 3},
     "generator": {"generator": nn.Sigmoid()},
     "pixel": {"pixels": 4, "generations": 2, "population": 8},
     "threshold": {"generations": 2, "population": 8},
 }
 NAMES = attacks.names()
-SHORT = [name for name in NAMES if name != "autoattack"]  # it runs by another package, for minutes
 WITH_EPS = [name for name in NAMES if "eps" in attacks.get(name).options]
-GRADIENTS = [name for name in SHORT if "exact" in attacks.get(name).options]
-
-
-@pytest.fixture(params=SHORT)
-def name(request: pytest.FixtureRequest) -> str:
-    return request.param
+GRADIENTS = [name for name in NAMES if "exact" in attacks.get(name).options]
 
 
 @pytest.fixture(params=NAMES)
-def any_name(request: pytest.FixtureRequest) -> str:
-    return available(request.param)
-
-
-def available(name: str) -> str:
-    if name == "autoattack" and importlib.util.find_spec("pyautoattack") is None:
-        pytest.skip("pyautoattack is not installed")
-    return name
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
 
 
 def subject() -> nn.Module:
@@ -117,17 +107,17 @@ def test_without_labels_they_are_what_the_network_answers(name: str) -> None:
 
 
 @pytest.mark.parametrize("value", [1.5, -0.1, float("nan")])
-def test_images_out_of_range_are_refused(any_name: str, value: float) -> None:
+def test_images_out_of_range_are_refused(name: str, value: float) -> None:
     shown = images()
     shown[1, 0, 3, 3] = value
     with pytest.raises(InputError) as error:
-        run(any_name, subject(), shown)
+        run(name, subject(), shown)
     assert str(error.value) == "an attack needs images as floats between 0 and 1. Scale them first."
 
 
-def test_no_images_are_refused(any_name: str) -> None:
+def test_no_images_are_refused(name: str) -> None:
     with pytest.raises(InputError) as error:
-        run(any_name, subject(), images()[:0])
+        run(name, subject(), images()[:0])
     assert str(error.value) == "there are no images to attack. Give at least one."
 
 
@@ -135,7 +125,7 @@ def test_no_images_are_refused(any_name: str) -> None:
 @pytest.mark.parametrize("attack", WITH_EPS)
 def test_eps_has_to_be_above_0(attack: str, eps: float) -> None:
     with pytest.raises(InputError) as error:
-        run(available(attack), subject(), images(), eps=eps)
+        run(attack, subject(), images(), eps=eps)
     assert str(error.value) == f"eps is {eps}, and nothing changes within that. Give a number above 0, like 8/255."
 
 
@@ -148,22 +138,22 @@ def test_eps_has_to_be_above_0(attack: str, eps: float) -> None:
         (torch.full((3,), 12), "numbers from 12 to 12"),
     ],
 )
-def test_labels_of_another_kind_are_refused(any_name: str, labels: Tensor, kind: str) -> None:
+def test_labels_of_another_kind_are_refused(name: str, labels: Tensor, kind: str) -> None:
     with pytest.raises(InputError) as error:
-        run(any_name, subject(), images(), labels)
+        run(name, subject(), images(), labels)
     assert str(error.value) == (
         f"labels must be 3 whole numbers from 0 to 9, got {kind}. Give one class index per input."
     )
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 1), (3, 10, 16), (6, 10)])
-def test_a_network_that_does_not_classify_is_refused(any_name: str, shape: tuple[int, ...]) -> None:
+def test_a_network_that_does_not_classify_is_refused(name: str, shape: tuple[int, ...]) -> None:
     class Odd(nn.Module):
         def forward(self, shown: Tensor) -> Tensor:
             return shown.flatten(1).repeat(10, 1).flatten()[: torch.Size(shape).numel()].view(shape)
 
     with pytest.raises(InputError) as error:
-        run(any_name, Odd(), images())
+        run(name, Odd(), images())
     assert str(error.value) == (
         f"Odd answers 3 images with {shape}, not with one row of two logits or more each. Attack a network that "
         "classifies."
@@ -194,10 +184,10 @@ def test_gradients_that_are_not_there_or_not_finite_are_said(attack: str) -> Non
     )
 
 
-def test_options_are_those_of_the_signature(any_name: str) -> None:
-    found = attacks.get(any_name)
-    assert all(option in found.options for option in FEW.get(any_name, {}))
+def test_options_are_those_of_the_signature(name: str) -> None:
+    found = attacks.get(name)
+    assert all(option in found.options for option in FEW.get(name, {}))
     with pytest.raises(OptionError) as error:
-        run(any_name, subject(), images(), epps=1)
-    assert str(error.value).startswith(f"{any_name} has no option 'epps'.")
+        run(name, subject(), images(), epps=1)
+    assert str(error.value).startswith(f"{name} has no option 'epps'.")
     assert str(error.value).endswith(f" Its options are {', '.join(found.options)}.")

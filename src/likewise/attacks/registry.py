@@ -21,6 +21,8 @@ _SHARED = {  # what the arguments are that attacks call alike
     "labels": "Their classes; by default what the network answers.",
     "eps": "How far an image may move, in the norm.",
     "iterations": "How many steps.",
+    "targets": "How many wrong classes, the likeliest first.",
+    "queries": "How often a changed image may be shown to the network.",
     "decay": "What an older slope counts, by step.",
     "norm": '"Linf" or "L2".',
     "random_start": "Start at a random point within `eps`.",
@@ -120,7 +122,9 @@ class Attack:
         return self.run(net, images, labels, **options)
 
 
-ATTACKS: Registry[Attack] = Registry("attack", group="likewise.attacks", modules=("likewise.attacks.*",))
+ATTACKS: Registry[Attack] = Registry(
+    "attack", group="likewise.attacks", modules=("likewise.attacks.*", "likewise.attacks.auto.*")
+)
 
 
 def attack(

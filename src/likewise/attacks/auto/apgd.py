@@ -1,4 +1,4 @@
-"""Attacks that choose their own steps: APGD with two losses, and AutoAttack, which runs several attacks in turn.
+"""APGD: gradient steps that choose their own size, along two losses.
 
 APGD starts with steps of 2 `eps`, halves them for an image whose loss has stopped rising, and continues from that
 image's best point. Its result for each image is the last point that fooled the network, else the best one.
@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from likewise._base.optional import require
+from likewise.attacks.auto.targets import CROCE, check_budget, likeliest_in_turn
 from likewise.attacks.registry import Adversarial, attack
 from likewise.attacks.steps import EPS, Ball, Loss, Norm, Target, cross_entropy, per_image, target
 from likewise.errors import InputError
 
-CROCE = "Croce and Hein 2020, arXiv:2003.01690"
 MOMENTUM, RISING = 0.75, 0.75  # weight of a new step beside the last one; share of steps that have to raise the loss
 
 
@@ -33,9 +32,10 @@ def apgd_ce(
     exact: bool = False,
 ) -> Adversarial:
     """Projected gradient descent whose steps shrink by themselves, along the cross-entropy."""
+    check_budget(iterations=iterations)
     with target(net, images, labels, exact=exact) as aim:
         start = Ball(eps, norm).random(aim.clean, torch.Generator().manual_seed(seed))
-        return Adversarial(_apgd(aim, Ball(eps, norm), iterations, cross_entropy, start), aim.labels, aim.stalled)
+        return Adversarial(apgd(aim, Ball(eps, norm), iterations, cross_entropy, start), aim.labels, aim.stalled)
 
 
 @attack(name="apgd-t", norm="Linf", source=CROCE)
@@ -54,59 +54,24 @@ def apgd_t(
     """APGD towards each of the likeliest wrong classes in turn, along the difference of logits ratio.
 
     Images that are fooled by one target are not led to the next. Needs four classes or more.
-
-    Options:
-        targets: How many wrong classes.
     """
-    draw = torch.Generator().manual_seed(seed)
+    check_budget(iterations=iterations, targets=targets)
+    draw, ball = torch.Generator().manual_seed(seed), Ball(eps, norm)
+
+    def climb(rest: Target, classes: Tensor) -> Tensor:
+        return apgd(rest, ball, iterations, towards(classes), ball.random(rest.clean, draw))
+
     with target(net, images, labels, exact=exact) as aim:
-        with torch.no_grad():
-            answers = aim.answer(aim.clean)
-        classes = answers.shape[1]
-        if classes < 4:
-            raise InputError(f"apgd-t needs four classes, and the network has {classes}. Choose apgd-ce.")
-        wrong = answers.scatter(1, aim.labels[:, None], float("-inf")).argsort(dim=1, descending=True)
-        changed, left = aim.clean.clone(), torch.ones(len(aim.clean), dtype=torch.bool, device=aim.clean.device)
-        for rank in range(min(targets, classes - 1)):
-            rows = left.nonzero()[:, 0]
-            if not len(rows):
-                break
-            rest = aim.only(rows)
-            start = Ball(eps, norm).random(rest.clean, draw)
-            moved = _apgd(rest, Ball(eps, norm), iterations, towards(wrong[rows, rank]), start)
-            aim.stalled[rows] += rest.stalled
-            changed[rows] = moved
-            left[rows] = rest.answer(moved).argmax(dim=1) == rest.labels
-        return Adversarial(changed, aim.labels, aim.stalled)
+        check_ratio("apgd-t", aim)
+        return likeliest_in_turn(aim, targets, climb)
 
 
-@attack(name="autoattack", norm="Linf", source=CROCE, trains=False)
-def autoattack(
-    net: nn.Module,
-    images: Tensor,
-    labels: Tensor | None = None,
-    *,
-    eps: float = EPS,
-    norm: Norm = "Linf",
-    seed: int = 0,
-    exact: bool = False,
-) -> Adversarial:
-    """APGD-CE, APGD-T, FAB-T and Square, each on what the ones before left: by the package pyautoattack.
-
-    It stops at the first success of each image, so its examples carry less to other networks.
-    """
-    Ball(eps, norm)
-    package = require("pyautoattack", extra="attacks", to="run AutoAttack")
-    with target(net, images, labels, exact=exact) as aim:
-        with torch.no_grad():
-            classes = aim.answer(aim.clean[:1]).shape[1]
-        if classes < 4:
-            raise InputError(f"AutoAttack needs four classes, and the network has {classes}. Choose apgd-ce.")
-        with torch.random.fork_rng():  # it sets the seed of everything
-            suite = package.AutoAttack(aim.answer, norm=norm, eps=eps, seed=seed, device=aim.clean.device)
-            suite.apgd_targeted.n_target_classes = suite.fab.n_target_classes = min(9, classes - 1)
-            moved, _ = suite.run_standard_evaluation(aim.clean, aim.labels, batch_size=len(aim.clean))
-        return Adversarial(Ball(eps, norm).project(moved, aim.clean), aim.labels, aim.stalled)
+def check_ratio(name: str, aim: Target) -> None:
+    """Refuse networks of fewer than four classes, for which the difference of logits ratio is not defined."""
+    with torch.no_grad():
+        classes = aim.answer(aim.clean[:1]).shape[1]
+    if classes < 4:
+        raise InputError(f"{name} needs four classes, and the network has {classes}. Choose apgd-ce.")
 
 
 def towards(classes: Tensor) -> Loss:
@@ -160,7 +125,7 @@ class Climb:
         return torch.where(per_image(self.fooled, self.images), self.fooling, self.images)
 
 
-def _apgd(aim: Target, ball: Ball, iterations: int, loss: Loss, start: Tensor) -> Tensor:
+def apgd(aim: Target, ball: Ball, iterations: int, loss: Loss, start: Tensor) -> Tensor:
     """The attack on one batch; `loss` is to rise."""
     moved = before = start
     slope, losses, answers = aim.slope_and_loss(moved, loss)

@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from likewise._base.arrays import Array
+from likewise._base.folders import claim
 from likewise._base.names import short_names
 from likewise._base.optional import require
 from likewise.errors import InputError
@@ -179,6 +182,32 @@ def plot_differences(results: Results, path: Target = None, *, normalise_both: b
     axis.set(xlabel="class never seen", ylabel="|h' - h|₁ / (n - 1)", ylim=(0, None))
     axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return finish(figure, path)
+
+
+def plot_all(results: Results, folder: str | os.PathLike[str], *, normalise_both: bool = False) -> tuple[Path, ...]:
+    """Draw figures 2 to 6 of the paper: `isomap.png`, `tsne.png`, `differences.png`, `histograms.png`, `gaps.png`.
+
+    Args:
+        results: One result, or several of one data set in a list or a mapping.
+        folder: A new or an empty folder, or one that likewise wrote.
+        normalise_both: Scale lengths to sum to one.
+
+    Returns:
+        The pictures.
+    """
+    several, target = _several(results), Path(folder)
+    claim(target)
+    draw: dict[str, Callable[..., Figure]] = {
+        "isomap": plot_maps,
+        "tsne": partial(plot_maps, how="tsne"),
+        "differences": plot_differences,
+        "histograms": plot_histograms,
+        "gaps": partial(plot_histograms, difference=True),
+    }
+    paths = tuple(target / f"{name}.png" for name in draw)
+    for plot, path in zip(draw.values(), paths, strict=True):
+        plot(several, path, normalise_both=normalise_both)
+    return paths
 
 
 def _several(results: Results) -> list[ZeroShot]:

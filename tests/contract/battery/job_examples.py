@@ -215,7 +215,10 @@ def _zeroshot(out: Path, engine: str | None = None) -> None:
     digits = likewise.dataset("digits:train[:60]")
     data = without_class(digits, *digits.classes[4:])
     options: dict[str, Any] = {"preset": "small", "epochs": 1, "store": out / "store"}
-    zeroshot.run("zoo:mlp", data, engine=engine, **options, progress=False).save(out / "0")
+    result = zeroshot.run("zoo:mlp", data, engine=engine, **options, progress=False)
+    result.save(out / "0")
+    search: dict[str, Any] = {"images": 20, "thresholds": [1], "population": 4, "store": out / "store"}
+    zeroshot.attacked(result, data, **search, progress=False)
     zeroshot.unseen("zoo:mlp", data, digits.classes[:2], **options)
 
 
@@ -331,7 +334,12 @@ JOBS = (
     LongJob(
         "zeroshot",
         _zeroshot,
-        ("cli/zeroshot.py:zeroshot", "zeroshot/protocol.py:run", "zeroshot/protocol.py:unseen"),
+        (
+            "cli/zeroshot.py:zeroshot",
+            "zeroshot/attacks.py:attacked",
+            "zeroshot/protocol.py:run",
+            "zeroshot/protocol.py:unseen",
+        ),
         partial(_zeroshot, engine=WORKERS),
         costly=True,
     ),

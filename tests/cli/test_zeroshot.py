@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 from pandas import read_csv
 
-from likewise.cli.zeroshot import _print as print_tables
 from likewise.cli.zeroshot import zeroshot
 from likewise.errors import LikewiseError
-from likewise.zeroshot import means
 from tests.cli.conftest import invoke
 from tests.zeroshot.helpers import drawn
 
@@ -41,12 +39,11 @@ def test_one_command_gives_tables_pictures_and_attacks(tmp_path: Path) -> None:
     given = ("zoo:mlp", "--data", "digits:train[:200]", "--preset", "small", "--epochs", "2")
     given += ("--out", str(tmp_path), "--attacks", "--images", "10")
     (row,) = json.loads(invoke(zeroshot, *given, "--json"))
-    rows = read_csv(tmp_path / "attacks.csv")
-    assert rows["attack"].value_counts().to_dict() == {"pixel": 4, "threshold": 4}
-    assert row["attacks"] == rows["fooled"].sum()
+    (written,) = read_csv(tmp_path / "attacks.csv").to_dict("records")
+    assert row["attacks"] == written["attacks"] == written["L0"] + written["Linf"]
     assert row["attacks of"] == 80  # 10 images, 4 thresholds, 2 attacks
     text = invoke(zeroshot, *given)
-    assert "4 networks or more have a rank correlation with attacks" in text
+    assert f"{row['rate']:.4g}" in text
     assert max(map(len, text.splitlines()[:8])) <= 80
 
 
@@ -59,21 +56,6 @@ def test_folders_of_soft_labels_are_scored_and_drawn(tmp_path: Path) -> None:
     assert f"{first.dbi().mean:.3g} ± {first.dbi().std():.2g}" in text
     pictures = [f"{name}.png" for name in ("isomap", "tsne", "differences", "histograms", "gaps")]
     assert sorted(path.name for path in (tmp_path / "run").glob("*.png")) == sorted(pictures)
-
-
-def test_four_networks_with_seeds_and_long_names_fit_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    named = [drawn(f"zoo:mixer-tiny,depth={i},width=48") for i in range(4)]
-    for one in named:
-        object.__setattr__(one, "full", one.full * 2)
-        object.__setattr__(one, "held_out", one.held_out * 2)
-    table = means(named)
-    table["accuracy"] = 0.5
-    lines: list[str] = []
-    monkeypatch.setattr("likewise.cli.zeroshot.echo", lines.append)
-    print_tables(table, None, None, 80)
-    assert max(len(line) for text in lines for line in text.splitlines()) <= 80
-    assert "DBI ± over seeds" in lines[2]
 
 
 @pytest.mark.parametrize(

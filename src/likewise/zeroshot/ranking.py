@@ -49,7 +49,7 @@ def paper_table() -> pd.DataFrame:
     return table
 
 
-def architectures(results: Results, attacks: Mapping[str, pd.DataFrame] | None = None) -> pd.DataFrame:
+def architectures(results: Results, attacks: Mapping[str, pd.DataFrame] | None = None, **options: Any) -> pd.DataFrame:
     """One row per architecture: DBI, AM, accuracy, depth, and how often attacks succeed.
 
     `L0`, `Linf` and `attacks` count images that are misclassified afterwards, as the paper does; `rate` is the share of
@@ -58,13 +58,14 @@ def architectures(results: Results, attacks: Mapping[str, pd.DataFrame] | None =
     Args:
         results: One result, or several in a list or a mapping.
         attacks: The table of `likewise.transfer.robustness` by network, of one number of generations.
+        **options: Options of both metrics.
 
     Raises:
         InputError: A network was not attacked, or not as the others were.
     """
     import pandas as pd
 
-    several, table = as_list(results), means(results)
+    several, table = as_list(results), means(results, **options)
     if attacks is None:
         return table
     missing = [one.network for one in several if one.network not in attacks]

@@ -32,6 +32,7 @@ ORDER = (
     "matrices",
     "measures",
     "comparison",
+    "language",
     "attacks",
     "classes",
     "transfer",

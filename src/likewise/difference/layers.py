@@ -29,6 +29,7 @@ from likewise.views.recorder import Recorder
 from likewise.views.show import Show
 
 ROUNDING = 1e-5  # a relative difference up to which numbers are the same but for rounding
+BEYOND = 1.25  # times what a lower precision alone changes, from which on a layer counts as changed
 DIVERGED = 0.95  # debiased CKA below which a layer sees the inputs differently
 _ROOM = 2**30  # bytes that one batch of all layers of both networks may take
 _SMALLEST, _LARGEST = 8, 512  # inputs in a batch
@@ -44,13 +45,14 @@ class LayerChange:
     change: float  # |X - Y| / |X| over all inputs, NaN where the widths differ
     block: bool  # whether it is a block of the network
     reason: str = ""  # why debiased CKA is undefined, if so
+    floor: float = 0.0  # what the precision of the second network alone changes, where that was measured
 
     @property
     def moved(self) -> bool:
         """Whether the numbers differ by more than rounding."""
         if math.isnan(self.change):
             return not self.likeness > 1 - ROUNDING
-        return self.change > ROUNDING
+        return self.change > max(ROUNDING, BEYOND * self.floor)
 
 
 def layer_changes(

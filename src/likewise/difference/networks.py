@@ -19,10 +19,12 @@ from likewise.data.inputs import data_name, domain_of
 from likewise.data.objects import read_once
 from likewise.difference.answers import answer_changes
 from likewise.difference.inputs import previews
+from likewise.difference.language import language_diff, language_models
 from likewise.difference.layers import layer_changes
 from likewise.difference.result import Check, Diff, Transfer
 from likewise.difference.weights import weight_changes
 from likewise.errors import InputError, brief
+from likewise.measures.function import Measure
 from likewise.measures.registry import select
 from likewise.measures.workspace import parse_memory
 from likewise.networks.inputs.normalisation import (
@@ -110,8 +112,13 @@ def diff(
     if transfer is not None and not isinstance(transfer, bool) and transfer < 0:
         raise InputError(f"transfer is {transfer}. Give how many inputs to attack, or 0 for none.")
     limits = _limits(under=fail_under, over=fail_over)
-    inputs = as_data(data)
+    inputs = data if isinstance(data, Mapping) else as_data(data)
     inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
+    models = language_models(named, inputs, options.device)
+    if models is not None:
+        options = replace(options, data=inputs)
+        return language_diff(models, inputs, options, layers, limits, _scores, seed, parse_memory(memory))
+    _refuse_tokens([measure for measure, _, _ in limits])
     choices = replace(options, data=inputs).per_network(named)
     shown = {name: choices[name].for_network(network) for name, network in named.items()}
     nets = {
@@ -123,7 +130,7 @@ def diff(
         nets = _normalised_alike(nets)
     views = [extract_network(net, show, name) for (name, net), show in zip(nets.items(), shows, strict=True)]
     answers = answer_changes(views[0], views[1], inputs.classes if isinstance(inputs, Data) else ())
-    scores, reasons = _scores(views, [key for key, _, _ in limits])
+    scores, reasons = _scores(views, [measure.key for measure, _, _ in limits])
     changes = layer_changes(nets, shows, layers, seed, parse_memory(memory))
     fooled = _transfer(nets, options, inputs, transfer, seed)
     flips = () if isinstance(answers, str) else answers.flips[:PREVIEWS]
@@ -139,7 +146,10 @@ def diff(
         answers=answers,
         transfer=fooled,
         inputs=tuple(previews(inputs, [flip.row for flip in flips])),
-        checks=tuple(Check(key, side, limit, scores[key], reasons.get(key, "")) for key, side, limit in limits),
+        checks=tuple(
+            Check(measure.key, side, limit, scores[measure.key], reasons.get(measure.key, ""))
+            for measure, side, limit in limits
+        ),
     )
 
 
@@ -185,15 +195,25 @@ def _two_networks(a: Any, b: Any, names: Sequence[str] | None) -> dict[str, Any]
     return dict(zip(map(str, called), networks, strict=True))
 
 
-def _limits(**thresholds: Mapping[str, float] | None) -> list[tuple[str, str, float]]:
+def _refuse_tokens(measures: Sequence[Measure]) -> None:
+    """Refuse thresholds of next tokens for networks that are no language models."""
+    names = [measure.key for measure in measures if measure.info.on == "networks"]
+    if names:
+        raise InputError(
+            f"{names[0]} looks at what language models say of texts, and these networks or this data are not of the "
+            "kind. Choose a measure of layers or answers."
+        )
+
+
+def _limits(**thresholds: Mapping[str, float] | None) -> list[tuple[Measure, str, float]]:
     """The measure, the side and the limit of every threshold."""
     limits = []
     for side, values in thresholds.items():
         for name, limit in (values or {}).items():
-            measures = select(name, on=("representation", "outputs"))
+            measures = select(name)
             if len(measures) > 1:
                 raise InputError(f"a threshold is for one measure, and {name!r} stands for {len(measures)}. Name them.")
-            limits.append((measures[0].key, side, float(limit)))
+            limits.append((measures[0], side, float(limit)))
     return limits
 
 

@@ -17,6 +17,9 @@ from likewise.difference import text as diff_text
 from likewise.difference.answers import AnswerChange, Flip
 from likewise.difference.inputs import Preview
 from likewise.difference.layers import DIVERGED, LayerChange
+from likewise.difference.tokens import CHANGED as CHANGED_TOKENS
+from likewise.difference.tokens import CLOSE as CLOSE_TOKENS
+from likewise.difference.tokens import TokenChange
 from likewise.difference.weights import WeightChange
 from likewise.matrices.heatmap import finish
 
@@ -79,6 +82,7 @@ class Diff:
         transfer: How far attacks on the first fool the second, or why that was not computed.
         inputs: What the first flips look like: texts, images (height, width, 3), or None.
         checks: The thresholds, with their scores.
+        tokens: What language models say of every token; None of other networks.
     """
 
     names: tuple[str, str]
@@ -93,6 +97,7 @@ class Diff:
     transfer: Transfer | str
     inputs: tuple[Preview, ...] = field(repr=False)
     checks: tuple[Check, ...] = ()
+    tokens: TokenChange | None = None
 
     def __repr__(self) -> str:
         return f"Diff({self.names[0]!r}, {self.names[1]!r}, n={self.n}: {self.verdict})"
@@ -132,8 +137,12 @@ class Diff:
         """One of `identical`, `equal but for rounding`, `close`, `changed`, `different`.
 
         The first two need layers of the same names; the others follow from the share of answers that flip and from
-        debiased CKA of the last hidden layer, whichever is worse.
+        debiased CKA of the last hidden layer, whichever is worse. Of language models they follow from the KL divergence
+        and the share of the same top token; `equal but for rounding` then needs no layer and no answer to move more
+        than the precision of the second network alone moves it.
         """
+        if self.tokens is not None:
+            return self._verdict_of_tokens(self.tokens)
         flips = None if isinstance(self.answers, str) else self.answers.disagreement
         if self.same_layers and self.layers and not flips:
             if all(layer.change == 0 for layer in self.layers):
@@ -143,6 +152,17 @@ class Diff:
         cka = self.scores["cka-debiased"]
         for word, (most, least) in (("close", CLOSE), ("changed", CHANGED)):
             if (flips is None or flips <= most) and cka >= least:
+                return word
+        return "different"
+
+    def _verdict_of_tokens(self, tokens: TokenChange) -> str:
+        if self.same_layers and self.layers and tokens.within_rounding:
+            if all(layer.change == 0 for layer in self.layers) and tokens.statistics["kl"].value == 0:
+                return "identical"
+            if self.first_moved is None:
+                return "equal but for rounding"
+        for word, limits in (("close", CLOSE_TOKENS), ("changed", CHANGED_TOKENS)):
+            if tokens.keeps(limits):
                 return word
         return "different"
 
@@ -168,7 +188,7 @@ class Diff:
         """Everything but the inputs, as JSON can hold it: what is undefined is None."""
         facts = {name: _plain(getattr(self, name)) for name in ("names", "data", "n", "looked_at", "scores", "reasons")}
         facts |= {"verdict": self.verdict, "ok": self.ok, "failures": self.failures}
-        for name in ("layers", "weights", "answers", "transfer", "checks"):
+        for name in ("layers", "weights", "answers", "transfer", "checks", "tokens"):
             value = getattr(self, name)
             facts[name] = _plain(value)
         for name in ("first_moved", "first_diverged"):

@@ -16,6 +16,7 @@ import numpy as np
 from likewise._base.names import visible
 from likewise.difference.inputs import Preview, data_url
 from likewise.difference.layers import DIVERGED, LayerChange
+from likewise.difference.token_text import changed_lines, changed_table, token_findings
 from likewise.matrices.shares import wilson
 from likewise.matrices.tables import escape_markdown
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from likewise.difference.answers import AnswerChange, ClassDrift, Flip
     from likewise.difference.result import Diff
 
-WIDTH, LABEL = 80, 10
+WIDTH, LABEL = 80, 11
 FLIPS, TEXT, ROWS = 8, 60, 12  # flips that are shown, letters of a text, rows of layers and classes
 LEVEL = 0.05
 
@@ -31,6 +32,8 @@ LEVEL = 0.05
 def findings(diff: Diff) -> dict[str, str]:
     """One or two sentences per subject."""
     sentences = {"layers": _layers(diff), "weights": _weights(diff)}
+    if diff.tokens is not None:
+        return sentences | token_findings(diff.tokens) | {"measures": _measures(diff)}
     if isinstance(diff.answers, str):
         sentences["answers"] = f"not compared: {diff.answers}."
     else:
@@ -38,9 +41,13 @@ def findings(diff: Diff) -> dict[str, str]:
         sentences |= {"accuracy": _accuracy(diff.answers)} if diff.answers.accuracy is not None else {}
         sentences |= {"classes": _classes(diff.answers)} if diff.answers.flips else {}
     sentences["attacks"] = _attacks(diff)
-    scores = (f"{key} undefined" if math.isnan(score) else f"{key} {score:.4g}" for key, score in diff.scores.items())
-    sentences["measures"] = "; ".join(scores) + f" ({diff.looked_at}, n = {diff.n})."
+    sentences["measures"] = _measures(diff)
     return sentences
+
+
+def _measures(diff: Diff) -> str:
+    scores = (f"{key} undefined" if math.isnan(score) else f"{key} {score:.4g}" for key, score in diff.scores.items())
+    return "; ".join(scores) + f" ({diff.looked_at}, n = {diff.n})."
 
 
 def _layers(diff: Diff) -> str:
@@ -151,6 +158,7 @@ def as_text(diff: Diff) -> str:
             visible(text), WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False
         )
     lines += ["", *_flip_lines(diff)] if diff.flips else []
+    lines += ["", *map(visible, changed_lines(diff.tokens))] if diff.tokens is not None and diff.tokens.changed else []
     lines += (
         ["", *(f"{'ok    ' if check.ok else 'FAILED'} {visible(str(check))}" for check in diff.checks)]
         if diff.checks
@@ -200,7 +208,11 @@ def as_markdown(diff: Diff, picture: str | None = None) -> str:
             for flip, preview in _flips(diff)
         ]
         table = _table(["input", "truth", "was", "now", "text"], flips)
-        sections.append(_details("AnswerChange that flip", "\n".join([table, *_more(diff)])))
+        sections.append(_details("Answers that flip", "\n".join([table, *_more(diff)])))
+    if diff.tokens is not None and diff.tokens.changed:
+        head, *rows = changed_table(diff.tokens)
+        table = _table(head, [list(map(escape_markdown, row)) for row in rows])
+        sections.append(_details("Texts that changed most", table))
     return "\n\n".join(sections) + "\n"
 
 

@@ -32,6 +32,7 @@ MEASURES: Registry[Measure] = Registry(
     group="likewise.measures",
     modules=(
         *_FAMILY_OF,
+        "likewise.language.measures",
         "likewise.classes.measure",
         "likewise.transfer.scores",
         "likewise.transfer.boundaries",

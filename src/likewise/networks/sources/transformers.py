@@ -27,6 +27,7 @@ from likewise.networks.inputs.tokenizers import FromTransformers, add_class_toke
 from likewise.networks.inputs.transforms import Transform, from_processor
 from likewise.networks.sources.adapters import Adapter, find_adapter
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
+from likewise.networks.sources.language import LM, language_class
 from likewise.networks.sources.open_clip import build_open_clip, is_open_clip
 from likewise.networks.sources.repository import Repository, brings_code, locate
 from likewise.networks.sources.sentences import add_sentence, length_and_prompt, read_sentence
@@ -90,6 +91,7 @@ class Transformers(Source):
     has_revisions: ClassVar[bool] = True
     sized_by: ClassVar[Collection[str]] = ("classes", "channels", "size", "class_tokens")
     allowed_in_headers: ClassVar[Collection[str] | None] = _HEADER_OPTIONS
+    takes_adapters: ClassVar[bool] = True
 
     def build(self, request: Request) -> Loaded:
         prepare_torchvision()
@@ -98,11 +100,11 @@ class Transformers(Source):
         transformers = require("transformers", extra="language", to=f"load {request.address}")
         options = Options.of(request)
         revision = None if options.revision is None else str(options.revision)
-        adapter = find_adapter(request, revision, options.subfolder)
+        adapter = find_adapter(request, revision, options.subfolder) if self.takes_adapters else None
         if adapter is not None:  # its revision and sub-folder are not those of its base
             request, revision = replace(request, name=adapter.base), None
             options = replace(options, subfolder=None, classes=options.classes or adapter.classes)
-        repository = _located(request, revision, options, adapter)
+        repository = self._located(request, revision, options, adapter)
         config = _config(transformers, repository, request, options)
         if adapter is None:
             kind, is_whole = _kind(transformers, config, request, options)
@@ -133,7 +135,7 @@ class Transformers(Source):
         mean, std, transform = images or (None, None, None)
         transform = transform if options.size is None else None  # it is built for images of this size as they are
         folder = Path(request.name).expanduser()
-        address = f"hf:{folder.resolve()}" if folder.is_dir() else None
+        address = f"{self.prefix}:{folder.resolve()}" if folder.exists() else None
         address = address if adapter is None else adapter.address
         return Loaded(net, mean, std, transform=transform, settled=settled, commit=repository.commit, address=address)
 
@@ -141,18 +143,21 @@ class Transformers(Source):
         """An address of the web, or a path that climbs."""
         return ".." in Path(name).parts or "://" in name or name[:1] == "\\"
 
+    def locate(self, request: Request, revision: str | None, subfolder: str | None, trusted: bool) -> Repository:
+        """Where the files of a network are."""
+        return locate(request, revision, subfolder, trusted)
 
-def _located(request: Request, revision: str | None, options: Options, adapter: Adapter | None) -> Repository:
-    """The repository of the network, or of the base of an adapter."""
-    try:
-        return locate(request, revision, options.subfolder, options.trust_remote_code)
-    except MissingDataError as error:
-        if adapter is None:
-            raise
-        raise MissingDataError(
-            f"{request.address} is an adapter of {adapter.base!r}, which is neither a folder with a network of "
-            f"transformers nor can it be downloaded. Name the folder it is in: 'hf:PATH+{adapter.repository.name}'."
-        ) from error
+    def _located(self, request: Request, revision: str | None, options: Options, adapter: Adapter | None) -> Repository:
+        """The repository of the network, or of the base of an adapter."""
+        try:
+            return self.locate(request, revision, options.subfolder, options.trust_remote_code)
+        except MissingDataError as error:
+            if adapter is None:
+                raise
+            raise MissingDataError(
+                f"{request.address} is an adapter of {adapter.base!r}, which is neither a folder with a network of "
+                f"transformers nor can it be downloaded. Name the folder it is in: 'hf:PATH+{adapter.repository.name}'."
+            ) from error
 
 
 def _with_adapter(
@@ -165,7 +170,7 @@ def _with_adapter(
         net = _make(adapter.kind(transformers, config), config, repository, request, options)
     if torch.get_default_device().type != "meta":  # else only its size is asked for
         net = adapter.put_on(net)
-    is_whole = type(net).__name__.endswith(_KEPT)
+    is_whole = options.part == LM or type(net).__name__.endswith(_KEPT)
     return (net if is_whole else net.base_model), is_whole
 
 
@@ -197,6 +202,8 @@ def _config(transformers: Any, repository: Repository, request: Request, options
 
 def _kind(transformers: Any, config: Any, request: Request, options: Options) -> tuple[Any, bool]:
     """The class to build, and whether it is to be taken whole: a classifier of some kind, or else an encoder."""
+    if options.part == LM:
+        return language_class(transformers, config, request.address), True
     name = (config.architectures or [""])[0]
     zero_shot = transformers.models.auto.modeling_auto.MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING_NAMES
     if options.part is None and hasattr(transformers, name):

@@ -1,0 +1,141 @@
+"""The difference of two language models: layers and weights as of any two networks, and what they say of every token.
+
+Layers are those of the networks without their heads, which give a number per word of the vocabulary and token; weights
+are those of all of it. Where the two are in different precisions, what the precision alone changes is measured on a
+copy of the first, and a layer or an answer counts as changed where it moves more than that.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from likewise.data import Data
+from likewise.data.inputs import data_name, domain_of, take
+from likewise.difference.inputs import previews
+from likewise.difference.layers import layer_changes
+from likewise.difference.result import Check, Diff
+from likewise.difference.tokens import TokenChange, token_changes
+from likewise.difference.weights import weight_changes
+from likewise.errors import InputError
+from likewise.language.answers import compare_tokens
+from likewise.language.networks import as_language_model, encoder_of
+from likewise.measures.function import Measure
+from likewise.views.extract import extract_network
+from likewise.views.show import Show
+
+Limits = Sequence[tuple[Measure, str, float]]
+READ = 64  # texts of a batch of tokens
+_STATISTICS = {"kl": "mean", "delta-p": "rms"}  # of measures that have several, the one by default
+_NAMES = {"perplexity-change": "log-perplexity-ratio"}
+
+
+def language_models(networks: Mapping[str, Any], data: Any, device: Any) -> dict[str, nn.Module] | None:
+    """The networks with their heads, where both are language models and are shown texts; else None."""
+    tokens = isinstance(data, Mapping) and "input_ids" in data
+    if domain_of(data) != "text" and not tokens:
+        return None
+    loaded = {}
+    for name, network in networks.items():
+        net = as_language_model(network, device=device)
+        if net is None:
+            return None
+        loaded[name] = net
+    return loaded
+
+
+def language_diff(
+    nets: Mapping[str, nn.Module],
+    data: Any,
+    show: Show,
+    layers: Any,
+    limits: Limits,
+    scores: Any,
+    seed: int,
+    memory: int,
+) -> Diff:
+    """What changed from one language model to another; `scores` gives those of measures of two views."""
+    encoders = {name: encoder_of(net) for name, net in nets.items()}
+    show = replace(show, reduce=show.reduce or "mean")
+    shown = replace(show, data=_batches(data))
+    shows = [shown, shown]
+    views = [extract_network(net, shown, name, outputs=False) for name, net in encoders.items()]
+    changes = layer_changes(encoders, shows, layers, seed, memory)
+    answers = compare_tokens(list(nets.values()), list(nets), data, show, seed=seed)
+    floors, rounding = _rounding(list(nets.values()), data, show, layers, seed, memory)
+    changes = [replace(change, floor=floors.get(change.layer, 0.0)) for change in changes]
+    tokens = token_changes(answers, rounding)
+    on_views = [measure.key for measure, _, _ in limits if measure.info.on != "networks"]
+    values, reasons = scores(views, on_views)
+    for measure, _, _ in limits:
+        if measure.info.on == "networks":
+            values[measure.key], reasons[measure.key] = _token_score(tokens, measure)
+    reasons = {key: reason for key, reason in reasons.items() if reason}
+    rows = [text.row for text in tokens.changed]
+    return Diff(
+        names=(views[0].name, views[1].name),
+        data=data_name(data),
+        n=answers.n,
+        looked_at=str(views[0].about["layer"]),
+        scores=values,
+        reasons=reasons,
+        layers=tuple(changes),
+        weights=weight_changes(*nets.values()),
+        answers="they answer with tokens",
+        transfer="the data is no labelled images",
+        inputs=tuple(previews(data, rows)) if isinstance(data, Data) else (),
+        checks=tuple(
+            Check(measure.key, side, limit, values[measure.key], reasons.get(measure.key, ""))
+            for measure, side, limit in limits
+        ),
+        tokens=tokens,
+    )
+
+
+def _batches(data: Any) -> Any:
+    """What layers are shown: texts as they are, tokens in batches."""
+    if not isinstance(data, Mapping):
+        return data
+    count = len(data["input_ids"])
+    return [take(dict(data), slice(start, start + READ)) for start in range(0, count, READ)]
+
+
+def _token_score(tokens: TokenChange, measure: Measure) -> tuple[float, str]:
+    """The value of a measure of next tokens, or why it is undefined."""
+    statistic = measure.options.get("statistic", _STATISTICS.get(measure.name, "mean"))
+    name = _NAMES.get(measure.name, measure.name)
+    name = name if statistic == "mean" else f"{name}-{statistic}"
+    if measure.name not in ("kl", "same-top", "delta-p", "perplexity-change", "bits-per-byte-change"):
+        raise InputError(f"diff has no {measure.key} of language models. Use likewise.compare.")
+    if name not in tokens.statistics:
+        return float("nan"), "the two read the texts by different tokens"
+    value = tokens.statistics[name].value
+    return (abs(value) if measure.name.endswith("-change") else value), ""
+
+
+def _rounding(
+    nets: Sequence[nn.Module], data: Any, show: Show, layers: Any, seed: int, memory: int
+) -> tuple[dict[str, float], float]:
+    """What the lower precision of one alone changes: per layer, and in KL divergence; nothing where they agree."""
+    precisions = [_precision(net) for net in nets]
+    if show.dtype is not None or precisions[0] == precisions[1]:
+        return {}, 0.0
+    full = max(range(2), key=lambda i: torch.finfo(precisions[i]).bits)
+    rounded = copy.deepcopy(nets[full]).to(precisions[1 - full])
+    pair = {"whole": nets[full], "rounded": rounded}
+    shown = replace(show, data=_batches(data), progress=False)
+    encoders = {name: encoder_of(net) for name, net in pair.items()}
+    floors = {change.layer: change.change for change in layer_changes(encoders, [shown, shown], layers, seed, memory)}
+    answers = compare_tokens(list(pair.values()), list(pair), data, replace(show, progress=False), seed=seed)
+    return floors, 0.0 if answers.kl is None else float(answers.kl.mean())
+
+
+def _precision(net: nn.Module) -> torch.dtype:
+    """The precision of most weights."""
+    dtypes = [value.dtype for value in net.parameters() if value.is_floating_point() and value.element_size() > 1]
+    return max(set(dtypes), key=dtypes.count) if dtypes else torch.float32

@@ -224,6 +224,7 @@ def test_every_room_has_a_page_with_code_that_runs() -> None:
         "matrices": "matrices",
         "measures": "adding",
         "comparison": "comparing",
+        "language": "language-models",
         "attacks": "attacks",
         "classes": "class-similarity",
         "transfer": "transfer",

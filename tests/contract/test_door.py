@@ -15,6 +15,7 @@ ROOMS = (
     "matrices",
     "measures",
     "comparison",
+    "language",
     "attacks",
     "classes",
     "transfer",

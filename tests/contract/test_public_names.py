@@ -15,7 +15,7 @@ import torch
 
 import likewise
 
-ROOMS = ["analysis", "attacks", "benchmark", "classes", "data", "errors", "measures"]
+ROOMS = ["analysis", "attacks", "benchmark", "classes", "data", "errors", "language", "measures"]
 ROOMS += ["networks", "report", "testing", "transfer", "views", "wordnet", "zeroshot"]
 PUBLIC = ["likewise", *(f"likewise.{room}" for room in ROOMS)]
 HIDING = {f"likewise.benchmark.{name}" for name in ("gains", "plan", "ranks", "run", "sweep")}  # only fewer

@@ -1,7 +1,8 @@
 """What changed between a network and a fine-tuned, quantised, pruned or re-trained copy of it.
 
 `diff` shows both the same inputs and compares layers, weights, answers and attacks, each in its own file. The room
-imports `_base`, `work`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison` and `transfer`.
+imports `_base`, `work`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`, `language`
+and `transfer`.
 """
 
 from __future__ import annotations

@@ -277,6 +277,36 @@ class _SameMistake(Measure):
 
 same_mistake: _SameMistake
 
+class _Kl(Measure):
+    def __call__(self, x: Any, y: Any, *, statistic: str = 'mean', window: int = 512, context: int = 1, seed: int = 0, reduce: str | None = None) -> float:  # type: ignore[override]
+        """How much worse the second language model predicts what the first one would say next."""
+
+kl: _Kl
+
+class _SameTop(Measure):
+    def __call__(self, x: Any, y: Any, *, window: int = 512, context: int = 1, seed: int = 0, reduce: str | None = None) -> float:  # type: ignore[override]
+        """How often two language models find the same next token the most likely."""
+
+same_top: _SameTop
+
+class _DeltaP(Measure):
+    def __call__(self, x: Any, y: Any, *, statistic: str = 'rms', window: int = 512, context: int = 1, seed: int = 0, reduce: str | None = None) -> float:  # type: ignore[override]
+        """How much the probability of the true next token changes from one language model to another."""
+
+delta_p: _DeltaP
+
+class _PerplexityChange(Measure):
+    def __call__(self, x: Any, y: Any, *, window: int = 512, context: int = 1, seed: int = 0, reduce: str | None = None) -> float:  # type: ignore[override]
+        """How far the perplexities of two language models on the texts are apart."""
+
+perplexity_change: _PerplexityChange
+
+class _BitsPerByteChange(Measure):
+    def __call__(self, x: Any, y: Any, *, window: int = 512, context: int = 1, seed: int = 0, reduce: str | None = None) -> float:  # type: ignore[override]
+        """How far two language models are apart in the bits that they need per byte of the texts."""
+
+bits_per_byte_change: _BitsPerByteChange
+
 class _ClassAlignment(Measure):
     def __call__(self, x: Any, y: Any, *, of: str = 'logits', metric: str = 'pearson', labels: Any = None, reduce: str | None = None) -> float:  # type: ignore[override]
         """Whether two networks find the same classes alike."""

@@ -16,7 +16,7 @@ from likewise.zeroshot.pictures import embed_soft_labels, plot_all, plot_differe
 from likewise.zeroshot.protocol import run, unseen
 from likewise.zeroshot.ranking import architectures, paper_table, rank_correlations
 from likewise.zeroshot.result import ZeroShot, from_folder, means
-from likewise.zeroshot.summary import summary
+from likewise.zeroshot.overview import summary
 
 __all__ = [
     "Metric",

@@ -7,7 +7,7 @@ with intervals over texts. The package imports `_base`, `data`, `networks`, `vie
 from __future__ import annotations
 
 from likewise._base.lazy import lazy
-from likewise.language.answers import answers
+from likewise.language.reading import answers
 from likewise.language.result import Estimate, TokenAnswers
 
 __all__ = ["Estimate", "TokenAnswers", "answers"]

@@ -24,7 +24,13 @@ DRAWS, BLOCK, FEWEST = 200, 64, 4  # draws of texts, positions of a block, and g
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95 % interval over texts; the ends are NaN where there are too few of them."""
+    """A number with its 95 % interval over texts.
+
+    Attributes:
+        value: The number.
+        low: The lower end; NaN where there are too few texts.
+        high: The upper end.
+    """
 
     value: float
     low: float = math.nan
@@ -158,7 +164,13 @@ class TokenAnswers:
         return share
 
     def mean(self, values: Array, *, floor: float = -math.inf, top: float = math.inf) -> Estimate:
-        """The mean over tokens, with an interval by leaving out every text in turn."""
+        """The mean over tokens, with an interval by leaving out every text in turn.
+
+        Args:
+            values: One number per token.
+            floor: The least that the mean can be.
+            top: The most that it can be.
+        """
         _, group = np.unique(self.groups, return_inverse=True)
         sums, counts = np.bincount(group, values), np.bincount(group)
         return _ratio(sums, counts, floor, top)
@@ -175,7 +187,12 @@ class TokenAnswers:
         return _jackknife(float(whole), without[1] - without[0])
 
     def quantile(self, values: Array, share: float) -> Estimate:
-        """A quantile over tokens, with an interval over draws of texts."""
+        """A quantile over tokens, with an interval over draws of texts.
+
+        Args:
+            values: One number per token.
+            share: Which quantile, such as 0.99.
+        """
         order = np.argsort(values, kind="stable")
         ranked = values[order]
         _, group = np.unique(self.groups, return_inverse=True)
@@ -191,7 +208,11 @@ class TokenAnswers:
         return Estimate(value, float(min(low, value)), float(max(high, value)))
 
     def words(self, tokens: Sequence[int]) -> str:
-        """Tokens as text, where a tokenizer is known; else their numbers."""
+        """Tokens as text, where a tokenizer is known; else their numbers.
+
+        Args:
+            tokens: Numbers of the vocabulary.
+        """
         if self.decode is None:
             return " ".join(map(str, tokens))
         return str(self.decode(list(map(int, tokens))))

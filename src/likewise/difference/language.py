@@ -23,8 +23,8 @@ from likewise.difference.result import Check, Diff
 from likewise.difference.tokens import TokenChange, token_changes
 from likewise.difference.weights import weight_changes
 from likewise.errors import InputError
-from likewise.language.reading import compare_tokens
 from likewise.language.networks import as_language_model, encoder_of
+from likewise.language.reading import compare_tokens
 from likewise.measures.function import Measure
 from likewise.views.extract import extract_network
 from likewise.views.show import Show

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from likewise.errors import InputError, UndefinedError
-from likewise.language.reading import WINDOW, compare_tokens
 from likewise.language.networks import language_network
+from likewise.language.reading import WINDOW, compare_tokens
 from likewise.language.result import TokenAnswers
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure

@@ -12,11 +12,11 @@ from likewise._base.lazy import lazy
 from likewise.zeroshot import losses
 from likewise.zeroshot.attacks import attacked
 from likewise.zeroshot.metrics import Metric, amalgam, davies_bouldin, dbi
+from likewise.zeroshot.overview import summary
 from likewise.zeroshot.pictures import embed_soft_labels, plot_all, plot_differences, plot_histograms, plot_maps
 from likewise.zeroshot.protocol import run, unseen
 from likewise.zeroshot.ranking import architectures, paper_table, rank_correlations
 from likewise.zeroshot.result import ZeroShot, from_folder, means
-from likewise.zeroshot.overview import summary
 
 __all__ = [
     "Metric",

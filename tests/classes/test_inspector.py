@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -146,14 +145,19 @@ def _loader(data: tuple[Tensor, Tensor]) -> Any:
 
 
 SCRIPT = """
-import sys, time
+import os, signal, sys
 import likewise
 from likewise.classes import Inspector
 from likewise.networks import train
-out, slow = sys.argv[1], float(sys.argv[2])
+out, last = sys.argv[1], int(sys.argv[2])
+
+def end(net, record):
+    if record["epoch"] == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+
 inspector = Inspector(likewise.dataset("digits:test[:60]"), out=out + "/inspection")
 train("zoo:mlp", "digits:train[:150]", validation="digits:test[:60]", epochs=6, lr=0.05,
-      out=out + "/run", callbacks=[inspector, lambda *_: time.sleep(slow)])
+      out=out + "/run", callbacks=[inspector, end])
 """
 
 
@@ -378,19 +382,14 @@ def test_attacked_epochs_have_a_fooling_rate_and_leave_the_training_as_it_was() 
 def test_killed_and_resumed_curves_have_no_gap_and_no_double_epoch(tmp_path: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
 
-    def run(name: str, slow: float) -> Any:
-        command = [sys.executable, "-c", SCRIPT, str(tmp_path / name), str(slow)]
-        return subprocess.Popen(command, env=environment)
+    def run(last: int) -> int:
+        command = [sys.executable, "-c", SCRIPT, str(tmp_path / "killed"), str(last)]
+        return subprocess.run(command, env=environment, check=False).returncode
 
-    killed = run("killed", 0.5)
-    third = tmp_path / "killed" / "inspection" / "0003.safetensors"
-    deadline = time.monotonic() + 120
-    while not third.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    killed.send_signal(signal.SIGKILL)  # epoch 3 is reported, its checkpoint not yet written
-    killed.wait()
-    assert not (tmp_path / "killed" / "inspection" / "0006.safetensors").exists()
-    assert run("killed", 0).wait() == 0
+    assert run(3) == -signal.SIGKILL  # epoch 3 is reported, its checkpoint not yet written
+    assert (tmp_path / "killed" / "inspection" / "0003.safetensors").exists()
+    assert not (tmp_path / "killed" / "inspection" / "0004.safetensors").exists()
+    assert run(0) == 0
     whole = Inspector(likewise.dataset("digits:test[:60]"))
     train("zoo:mlp", "digits:train[:150]", validation="digits:test[:60]", epochs=6, lr=0.05, callbacks=[whole])
     seen = tmp_path / "killed" / "inspection"

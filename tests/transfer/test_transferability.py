@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +27,7 @@ from likewise.networks.inputs.normalisation import Normalised
 from likewise.transfer import answers, during, one_sided, sat
 from likewise.transfer.examples import pack, resized_for, unpack
 from tests.conftest import refused
+from tests.helpers import ends_when
 from tests.transfer.helpers import FIVE, QUICK, Constant, Small, digits, five, trained, zoo
 
 OPTIONS: dict[str, Any] = {"eps": 0.15, "iterations": 4, "relative_step": 0.1}
@@ -402,19 +402,16 @@ BATCHES = 5  # of each network
 def test_a_run_killed_in_its_fourth_network_repeats_no_attack_and_gives_the_same_matrix(tmp_path: Path) -> None:
     store, log, script = tmp_path / "store", tmp_path / "log.txt", tmp_path / "run.py"
     script.write_text(SCRIPT)
+    half = 3 * BATCHES + 2
+    ending = tmp_path / "ending.py"
+    ending.write_text(ends_when(store, "adversarial/*.safetensors", half + BATCHES) + SCRIPT)
     command = [sys.executable, str(script), str(store), str(log), str(tmp_path / "found.npy")]
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
-    half = 3 * BATCHES + 2
-    running = subprocess.Popen(command, env=environment)
-    until = time.monotonic() + 120
-    while _stored(store) < half and time.monotonic() < until:
-        assert running.poll() is None, "the run ended before it could be killed"
-        time.sleep(0.005)
-    running.send_signal(signal.SIGKILL)
-    running.wait()
+    killed = subprocess.run([sys.executable, str(ending), *command[2:]], env=environment, check=False)
+    assert killed.returncode == -signal.SIGKILL
     kept, begun = _stored(store), log.read_text().splitlines()
-    assert half <= kept < 4 * BATCHES
+    assert kept == half
     subprocess.run(command, env=environment, check=True)
     attacked = log.read_text().splitlines()
     again = attacked[len(begun) :]

@@ -157,11 +157,14 @@ def test_a_signal_ends_a_statement(folder: Path) -> None:
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
+    def count(connection: sqlite3.Connection) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        connection.execute(f"SELECT count(*) FROM ({ENDLESS})").fetchall()
+
     old = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
         with Store(folder) as store, pytest.raises(KeyboardInterrupt), store._scores._using("read") as connection:
-            connection.execute(f"SELECT count(*) FROM ({ENDLESS})").fetchall()
+            count(connection)
     finally:
         signal.signal(signal.SIGALRM, old)
 

@@ -20,7 +20,16 @@ from likewise.work.store import Store, intact, read
 from tests.helpers import sentence as refusal
 
 SCRIPT = """
-import sys, numpy as np, likewise
+import os, signal, sys, numpy as np, likewise
+from likewise.work.store import Store
+put = Store.put_many
+
+def put_and_end(self, scores):
+    put(self, scores)
+    if len(self) >= int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Store.put_many = put_and_end
 rng = np.random.default_rng(0)
 views = {f"n{i}": rng.normal(size=(700, 160)) for i in range(9)}
 result = likewise.compare(views, ["cka", "pwcca", "gulp", "hard-correlation"], store=sys.argv[1])
@@ -30,10 +39,11 @@ np.savez(sys.argv[2], **{k: m.values for k, m in result.items()})
 TOTAL = 36 + 72 + 36 + (36 + 9)
 
 
-def start(tmp_path, name, out):
+def start(tmp_path, name, out, end=TOTAL + 1):
+    """A run that kills itself when so many scores are kept."""
     script = tmp_path / "job.py"
     script.write_text(SCRIPT)
-    return subprocess.Popen([sys.executable, str(script), str(tmp_path / name), str(tmp_path / out)])
+    return subprocess.Popen([sys.executable, str(script), str(tmp_path / name), str(tmp_path / out), str(end)])
 
 
 def rows(folder):
@@ -54,11 +64,7 @@ def loaded(path):
 
 
 def test_a_killed_run_goes_on_without_computing_a_stored_score_again(tmp_path) -> None:
-    process = start(tmp_path, "killed", "killed.npz")
-    while len(rows(tmp_path / "killed")) < TOTAL // 3 and process.poll() is None:
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    assert start(tmp_path, "killed", "killed.npz", TOTAL // 3).wait() == -signal.SIGKILL
     before = {key: row for key, *row in rows(tmp_path / "killed")}
     assert TOTAL // 3 <= len(before) < TOTAL
     assert start(tmp_path, "killed", "killed.npz").wait() == 0

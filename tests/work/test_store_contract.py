@@ -76,7 +76,7 @@ def write(me):
             store.put(f"{me} {i}", float(i), "", "m", "a", "b")
             store.put(f"everybody {i}", float(i), "", "m", "a", "b")
             print(i, file=note)  # it was accepted
-            time.sleep(0.02 if me == 3 else 0)
+            if me == 3 and i == 20: signal.pause()
 pids = []
 for me in range(8):
     pids.append(os.fork())
@@ -99,7 +99,7 @@ def test_eight_writers_of_whom_one_is_killed_lose_nothing_that_was_accepted(tmp_
     assert (done.stderr, done.stdout) == ("", f"{[0] * 7}\n")
     accepted = {me: [int(i) for i in (notes / str(me)).read_text().split()] for me in range(8)}
     assert [len(accepted[me]) for me in range(8) if me != 3] == [40] * 7
-    assert 5 <= len(accepted[3]) < 40
+    assert 5 <= len(accepted[3]) <= 21
     with Store(folder) as store:
         keys = {f"{me} {i}": float(i) for me, numbers in accepted.items() for i in numbers}
         keys |= {f"everybody {i}": float(i) for i in range(40)}

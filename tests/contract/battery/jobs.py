@@ -112,7 +112,10 @@ def _quietly(job: LongJob, out: Path) -> None:
 
 
 def disturb(job: LongJob, fault: str, k: int, rng: random.Random) -> tuple[str, str]:
-    """One fault at the k-th write, and the run that resumes; what came of it, and in which words."""
+    """One fault at the k-th write, and the run that resumes; what came of it, and in which words.
+
+    A worker is lost at a drawn moment, or with a `k` of 0 as soon as there is one.
+    """
     with tempfile.TemporaryDirectory() as name:
         out, mine = Path(name, "out"), Path(name, "mine.txt")
         mine.write_text("mine")
@@ -164,7 +167,7 @@ def _new_process() -> Iterator[None]:
 
 def _strike(job: LongJob, fault: str, k: int, out: Path, rng: random.Random) -> tuple[str, str]:
     if fault == LOST_WORKER:
-        return _lose_worker(job, out, rng)
+        return _lose_worker(job, out, rng, at_once=k == 0)
     if fault in ("kill", "killed at a moment"):
         child = _fork(job, out, Strike(out, "kill", k if fault == "kill" else 0))
         if fault != "kill":
@@ -190,7 +193,7 @@ def _strike(job: LongJob, fault: str, k: int, out: Path, rng: random.Random) -> 
     return "ended", ""
 
 
-def _lose_worker(job: LongJob, out: Path, rng: random.Random) -> tuple[str, str]:
+def _lose_worker(job: LongJob, out: Path, rng: random.Random, *, at_once: bool) -> tuple[str, str]:
     """The job on worker processes, one of which is killed at a moment: its result is whole without another run."""
     assert job.on_workers is not None
     ended = threading.Event()
@@ -200,7 +203,8 @@ def _lose_worker(job: LongJob, out: Path, rng: random.Random) -> tuple[str, str]
         while not (workers := _workers()):
             if ended.wait(0.01):
                 return
-        if not ended.wait(rng.uniform(0, reference(job).seconds)) and (workers := _workers()):
+        wait = 0.0 if at_once else rng.uniform(0, reference(job).seconds)
+        if not ended.wait(wait) and (workers := _workers()):
             killed.append(rng.choice(workers))
             os.kill(killed[0], signal.SIGKILL)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from likewise._base import sealed
+from likewise._base import folders, manifest, sealed
 from likewise._base.files import write_whole
 from likewise._base.folders import claim, clear, file_of, read_bytes, read_json, read_text, remove
 from likewise._base.manifest import MANIFEST, listed
@@ -213,3 +213,40 @@ def test_a_record_that_is_none_is_refused(run: Path, text: str, what: str) -> No
     assert refusal(read_json, run, "run.json") == f"{run / 'run.json'} is damaged: {what}. Run again what wrote it."
     write_whole(run / "run.json", b'{"a": 1}')
     assert read_json(run, "run.json") == {"a": 1}
+
+
+# --- several processes at once ----------------------------------------------------------------------
+
+
+def test_two_processes_may_write_one_new_file(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, plain = run / "rows" / "b.csv", manifest._entries
+
+    def entries(listed: Path) -> dict[str, tuple[str, ...]]:
+        monkeypatch.setattr(manifest, "_entries", plain)
+        before = plain(listed)
+        write_whole(path, b"of another process")  # once this one has read the list
+        return before
+
+    monkeypatch.setattr(manifest, "_entries", entries)
+    write_whole(path, b"of this one")
+    assert read_bytes(run, "rows/b.csv") == b"of this one"
+
+
+def test_a_file_that_another_process_writes_anew_is_not_taken_for_damaged(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, plain = run / "rows" / "a.csv", folders.checksum_of
+
+    def checksum_of(file: Path) -> str:
+        write_whole(path, b"x,y\n3,4\n")
+        return plain(file)
+
+    monkeypatch.setattr(folders, "checksum_of", checksum_of)
+    assert file_of(run, "rows/a.csv") == path
+
+
+def test_a_file_that_goes_while_it_is_looked_at_is_said_to_be_missing(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "is_file", lambda path: path.unlink() is None)
+    assert refusal(file_of, run, "rows/a.csv") == f"there is no file {run / 'rows' / 'a.csv'}. Check the path."

@@ -23,7 +23,7 @@ from likewise.errors import DamagedStoreWarning, FileError, InputError
 PRESET = {"seeds": 4, "group": 3, "layered": 2, "probe": 50, "train": 150, "training": {"epochs": 2}}
 NETWORKS = 4 + 6 + 9 + 9
 # The run kills itself once the files say that it is where it should be killed: it looks where a file is to get its
-# name, and in the measure, which writes a line for each pair that it is asked about.
+# name, and where the measure opens its log, which holds a line for each pair that it is asked about.
 SCRIPT = f"""
 import os, signal, sqlite3, sys
 from pathlib import Path
@@ -34,7 +34,6 @@ out, log, place = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
 @likewise.measures.register(name="counted", larger_is="less alike", symmetric=True)
 def counted(x, y):
-    look("os.rename", ())
     with open(log, "a") as file:
         file.write("pair\\n")
     return float(abs(x - y).mean()) if x.shape == y.shape else 0.0
@@ -50,7 +49,7 @@ PLACES = {{
 }}
 
 def look(event, arguments):
-    if event == "os.rename" and place in PLACES and PLACES[place]():
+    if place in PLACES and (event == "os.rename" or arguments[:1] == (log,)) and PLACES[place]():
         os.kill(os.getpid(), signal.SIGKILL)
 
 sys.addaudithook(look)
@@ -169,11 +168,15 @@ def test_whatever_is_damaged_is_named_and_made_again(tmp_path: Path) -> None:
     sentences = {
         rows: "does not match its checksum; its results are computed anew.",
         network: "does not match its checksum; the network is made anew.",
+        network.with_name("weights.safetensors"): (
+            "is missing or does not match its checksum; the network is made anew."
+        ),
         tmp_path / "run.json": "does not match its checksum; it is written anew.",
     }
     for path, sentence in sentences.items():
         content = path.read_bytes()
-        for damaged in (_other_digit(content), content[:-9], b""):
+        changed = content[:-1] + bytes([content[-1] ^ 1]) if path.suffix == ".safetensors" else _other_digit(content)
+        for damaged in (changed, content[:-9], b""):
             path.write_bytes(damaged)
             (tmp_path / "results.csv").unlink(missing_ok=True)
             with pytest.warns(DamagedStoreWarning) as warnings:

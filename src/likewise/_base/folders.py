@@ -140,12 +140,13 @@ def file_at(path: str | os.PathLike[str], *, limit: int = ARRAYS, required: bool
     check_regular(path, FileError)
     if not is_file(path):
         raise FileError(f"there is no file {path}. Check the path.")
-    if (size := path.stat().st_size) > limit:
-        raise FileError(f"{path} has {size:,} bytes, more than the {limit:,} that such a file may have.")
-    sums = checksums(path)
-    if sums is not None and (sums or required) and SEALED not in sums:
-        with reading(path, f"{path} cannot be read ({{reason}}).", FileError):
-            _check(path, checksum_of(path), sums)
+    with reading(path, f"{path} cannot be read ({{reason}}).", FileError):
+        if (size := path.stat().st_size) > limit:
+            raise FileError(f"{path} has {size:,} bytes, more than the {limit:,} that such a file may have.")
+        sums = checksums(path)
+        if sums is not None and (sums or required) and SEALED not in sums:
+            content = checksum_of(path)
+            _check(path, content, checksums(path) or sums)  # those of now: another process may have written it anew
     return path
 
 

@@ -75,8 +75,9 @@ def list_file(path: Path, content: str) -> None:
         return
     if not path.parent.resolve().is_relative_to(manifest.parent.resolve()):
         raise StoreError(f"cannot write {path}: it leads out of {manifest.parent}. Name a new or an empty folder.")
+    exists = os.path.lexists(path)  # first: what another process of ours puts there meanwhile is listed before
     entries = _entries(manifest).get(_name(manifest, path), ())
-    if not entries and os.path.lexists(path):
+    if exists and not entries:
         raise StoreError(f"cannot write {path}: likewise did not write what is there. Move it, and run again.")
     if content not in entries:
         append(manifest, {_name(manifest, path): content})

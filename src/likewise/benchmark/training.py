@@ -23,6 +23,7 @@ from likewise._base.files import reading, write_whole
 from likewise._base.folders import file_of, read_bytes, remove
 from likewise._base.formats.records import check, parse
 from likewise._base.progress import Progress, warn
+from likewise._base.sealed import verify
 from likewise.benchmark.domains import Domain, Experiment, LayerViews, NetworkSpec
 from likewise.data import Data
 from likewise.errors import DamagedStoreWarning, FileError, WorkerError
@@ -79,9 +80,26 @@ def read_record(folder: Path) -> Record | None:
         return None
 
 
+def _made(folder: Path) -> Record | None:
+    """What is known of a network that was made; where its weights are lost or damaged, it is not, and they go."""
+    record, path = read_record(folder), folder / WEIGHTS
+    if record is None:
+        return None
+    if os.path.lexists(path):
+        file_of(folder, WEIGHTS)  # a link or a pipe of a stranger's is refused
+        try:
+            with reading(path, "", FileError):
+                verify(path, required=True)  # every training writes one
+            return record
+        except FileError:
+            remove(path)
+    warn(f"{path} is missing or does not match its checksum; the network is made anew.", DamagedStoreWarning)
+    return None
+
+
 def make(task: Task) -> Record:
     """Train a network, look at it on the probe, and record what it learned."""
-    record = read_record(task.folder)
+    record = _made(task.folder)
     if record is not None:
         return record
     spec, domain = task.spec, task.domain
@@ -130,7 +148,7 @@ def _network_and_probe(task: Task, net: nn.Module | None) -> tuple[nn.Module, Da
 
 def make_all(tasks: Sequence[Task], engine: Engine, progress: bool) -> dict[str, Record]:
     """The records of all networks by key; those that are missing are trained, as many at a time as the engine runs."""
-    records = {task.spec.key: record for task in tasks if (record := read_record(task.folder)) is not None}
+    records = {task.spec.key: record for task in tasks if (record := _made(task.folder)) is not None}
     todo = [task for task in tasks if task.spec.key not in records]
     lost: list[str] = []
     with Progress(len(tasks), "training", show=progress) as bar:

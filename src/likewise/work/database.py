@@ -111,7 +111,7 @@ class Database:
             try:
                 return self._prepared(), number
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                     raise StoreError(f"cannot open {self.path}: {error}.") from error
                 time.sleep(0.01)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from likewise.errors import InputError, StoreError, first_line
 
 
 class RemoteFolder:
-    """Files below an address. What has a name there is never changed, so machines do not disturb each other."""
+    """Files below an address; each gets its name when it is whole, so that machines do not disturb each other."""
 
     def __init__(self, address: str) -> None:
         library = require("fsspec", extra="remote", to=f"keep artifacts at {address}")
@@ -41,7 +42,7 @@ class RemoteFolder:
         return True
 
     def put(self, path: Path) -> None:
-        """Copy a file there, unless it is there."""
+        """Copy a file there, over what has its name."""
         target = f"{self._folder}/{path.name}"
         unfinished = f"{self._folder}/.{uuid.uuid4().hex}.part"
         try:
@@ -49,4 +50,6 @@ class RemoteFolder:
             self._files.put_file(str(path), unfinished)
             self._files.mv(unfinished, target)
         except Exception as error:
+            with suppress(Exception):  # it may be that nothing was written
+                self._files.rm_file(unfinished)
             raise StoreError(f"cannot write {self._address}/{path.name}: {first_line(error)}.") from error

@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
 from likewise._base.optional import require
-from likewise.errors import WorkerError
+from likewise.errors import WorkerError, first_line
 from likewise.work.engines.base import Engine, Remote, engine
 
 _WAIT = 0.2  # seconds between two looks at the jobs
@@ -57,8 +58,10 @@ class Queue:
 
     def _watch(self, executor: Any) -> None:
         while self._executor is executor:
-            for job, future in list(self._running.items()):
-                if job.done():
+            with self._lock:
+                running = list(self._running.items())
+            for job, future in running:
+                if _has_ended(job):
                     with self._lock:
                         self._running.pop(job, None)
                     _settle(job, future)
@@ -66,13 +69,24 @@ class Queue:
 
     def close(self, finished: bool) -> None:
         """Cancel what runs, and remove the files of jobs."""
-        self._executor = None
-        for job in list(self._running):
-            job.cancel()
-        self._running.clear()
+        with self._lock:
+            self._executor = None
+            running = list(self._running)
+            self._running.clear()
+        for job in running:
+            with suppress(Exception):  # one that has ended since may not be there any more
+                job.cancel()
         if self._folder and self._named is None:
             rmtree(self._folder, ignore_errors=True)
             self._folder = ""
+
+
+def _has_ended(job: Any) -> bool:
+    """Whether a job is over; one that cannot be looked at counts as that, and `_settle` says why."""
+    try:
+        return bool(job.done())
+    except Exception:
+        return True
 
 
 def _settle(job: Any, future: Future[Any]) -> None:
@@ -90,4 +104,4 @@ def _settle(job: Any, future: Future[Any]) -> None:
         else:
             future.set_exception(error)
     except Exception as error:
-        future.set_exception(error)
+        future.set_exception(WorkerError(f"a job cannot be looked at: {first_line(error)}. Run again to resume."))

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+import likewise
 from likewise import SimilarityMatrix, train
 from likewise.transfer.logits import Answers
 from likewise.transfer.matrix import TransferMatrix
@@ -55,6 +56,9 @@ def write_files(folder: Path) -> None:
         for i in range(2)
     ]
     write_results(folder / "bench", rows, networks)
+    sizes = {"seeds": 3, "group": 2, "layered": 2, "probe": 20, "train": 40, "training": {"epochs": 1}}
+    options = {"preset": sizes, "groundings": ["accuracy"], "measures": "cka", "out": folder / "trained"}
+    likewise.benchmark.run("vision", "digits", "mlp", **options, progress=False)
     torch.manual_seed(0)
     train("zoo:mlp", "digits:train[:200]", epochs=2, lr=0.05, out=folder / "training", keep_epochs=True, progress=False)
     _write_images(folder / "images", draw)

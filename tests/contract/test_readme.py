@@ -35,6 +35,17 @@ def test_measures_are_counted_from_the_registry() -> None:
     assert f"ReSi's {resi} measures" in README
 
 
+def test_every_promise_of_security_names_tests_that_there_are() -> None:
+    promised = (ROOT / "SECURITY.md").read_text().partition("## What is promised\n")[2].partition("\n`python -m")[0]
+    promises = re.split(r"^- ", promised, flags=re.M)[1:]
+    assert len(promises) > 10
+    for promise in promises:
+        names = re.findall(r"`(tests/[\w/]+/)?(test_\w+\.py)`", promise)
+        assert names, promise
+        for folder, name in names:  # those without a folder are beside the one before
+            assert (ROOT / (folder or "tests/contract") / name).is_file(), promise
+
+
 def test_every_public_name_it_uses_is_there() -> None:
     text = re.sub(r"^:::.*", "", "\n".join(page.read_text() for page in PAGES), flags=re.M)  # where the API lies
     used = set(re.findall(r"\blikewise\.([a-zA-Z]\w*)\b(?=[(.])", text))

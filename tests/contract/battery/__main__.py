@@ -3,7 +3,8 @@
     python -m tests.contract.battery [--seed 0] [--volume 1] [--only readers]
 
 A volume of 1 is the whole of it: about 5,000 files, 500 faults and all argument vectors. It ends with exit code 1 where
-something was lost, wrong, foreign, outside or touched. Nothing is fetched: a damaged data set of a hub is not loaded anew.
+something was lost, wrong, foreign, outside or touched. Nothing is
+fetched: a damaged data set of a hub is not loaded anew.
 """
 
 from __future__ import annotations

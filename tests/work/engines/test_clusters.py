@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,3 +51,27 @@ def test_errors_keep_their_sentence_and_a_deadly_task_is_tried_twice(tmp_path: P
         "InputError five is wrong. Give another number.",
     ], done.stderr
     assert (tmp_path / "tries").read_text() == "xx"
+
+
+@pytest.mark.parametrize("name", ["dask", "ray"])
+@pytest.mark.parametrize("address", [None, "tcp://10.0.0.1:8786"])
+def test_a_cluster_that_we_start_opens_no_dashboard(
+    name: str, address: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the library is told, which stands in for one that would start processes."""
+    told: dict[str, object] = {}
+
+    def start(address: str | None, **options: object) -> SimpleNamespace:
+        told.update(options)
+        return SimpleNamespace(nthreads=dict, get_executor=lambda **options: None)
+
+    library = SimpleNamespace(
+        Client=start, init=start, is_initialized=lambda: False, remote=lambda **options: id, cluster_resources=dict
+    )
+    if name == "dask":
+        pytest.importorskip("dask", reason="dask is not installed: pip install 'likewise[dask]'")
+    module = import_module(f"likewise.work.engines.{name}")
+    monkeypatch.setattr(module, "require", lambda *names, **options: library)
+    getattr(module, name)(address)
+    dashboard = {"dask": ("dashboard_address", None), "ray": ("include_dashboard", False)}[name]
+    assert (dashboard in told.items()) == (address is None)

@@ -34,7 +34,8 @@ from likewise.errors import LikewiseError
 from tests.fuzz.damage import WAYS, Damage
 from tests.fuzz.file_kinds import KINDS, FileKind
 
-SECONDS = 60  # without an answer for so long, a file is counted as hanging
+SECONDS = 60  # of work without an answer, after which a file is counted as hanging
+PATIENCE = 900  # of waiting, as for a pipe, on a busy machine
 OUTCOMES = ("refused", "warned", "same", "unnoticed", "wrong", "foreign", "outside")
 BAD = ("wrong", "foreign", "outside")
 Hostile = Callable[[Path, random.Random, Path], None]  # a file to change, chance, a folder outside
@@ -157,13 +158,17 @@ def _in_time() -> Iterator[None]:
     def stop(*_: object) -> None:
         raise TimeoutError(f"no answer within {SECONDS} seconds")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
+    timers = {signal.ITIMER_PROF: (signal.SIGPROF, SECONDS), signal.ITIMER_REAL: (signal.SIGALRM, PATIENCE)}
+    before = {number: signal.signal(number, stop) for number, _ in timers.values()}
+    for timer, (_, seconds) in timers.items():
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for timer in timers:
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def same(a: Any, b: Any) -> bool:

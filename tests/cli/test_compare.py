@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from likewise import measures
+from likewise import calibrate, measures
 from likewise.cli import main
 from likewise.matrices.similarity import SimilarityMatrix
 from tests.cli.conftest import run
@@ -70,6 +70,30 @@ def test_compare_calibrates_within_classes(folder: Path, tmp_path: Path) -> None
     refused = run(*words, "--within-classes", cwd=tmp_path)
     assert refused.stderr == (
         "likewise: --within-classes needs the class of every input. Pass --labels FILE, an array of one per row.\n"
+    )
+
+
+def test_clips_are_shuffled_and_left_out_whole_and_a_series_is_shifted(tmp_path: Path) -> None:
+    rng, clips = np.random.default_rng(0), np.repeat(np.arange(20), 10)
+    for name in "ab":  # unrelated, but for the clips
+        np.save(tmp_path / f"{name}.npy", rng.normal(size=(20, 8))[clips] + 0.3 * rng.normal(size=(200, 8)))
+    np.save(tmp_path / "clips.npy", clips)
+    files = ("compare", "a.npy", "b.npy", "-m", "cka-debiased")
+    words = (*files, "--json", "--calibrate", "--intervals")
+    plain, whole = (
+        json.loads(run(*words, *more, cwd=tmp_path).stdout)[1] for more in ([], ["--clusters", "clips.npy"])
+    )
+    x, y = (np.load(tmp_path / f"{name}.npy") for name in "ab")
+    assert plain["p"] == pytest.approx(1 / 201)
+    assert whole["p"] == pytest.approx(calibrate(x, y, "cka-debiased", clusters=clips).p)
+    assert whole["p"] > 0.05
+    assert whole["high"] - whole["low"] > 2 * (plain["high"] - plain["low"])
+    assert run(*words, "--series", cwd=tmp_path).stderr == (
+        "likewise: the 200 steps of the series make about 18 independent ones, since it takes 11 to forget, and a null "
+        "needs 20. Show more of the series.\n"
+    )
+    assert run(*files, "--clusters", "clips.npy", cwd=tmp_path).stderr == (
+        "likewise: --clusters has no effect without --calibrate or --intervals. Leave it out.\n"
     )
 
 

@@ -127,17 +127,23 @@ def record(words: list[str]) -> None:
         echo(f"likewise: {error}", err=True)
 
 
+def labels_of(file: str) -> Any:
+    """The array of a file with one label per input."""
+    from likewise.views.array_files import read_arrays
+
+    return next(iter(read_arrays([file]).values()))
+
+
 def groups(within_classes: bool, labels: str | None, data: str | None) -> Any:
     """The classes inputs are shuffled within, if they are."""
     from likewise.cli._print import refuse_unused
     from likewise.errors import InputError
-    from likewise.views.array_files import read_arrays
 
     if not within_classes:
         refuse_unused({"--labels": labels}, "without --within-classes")
         return None
     if labels is not None:
-        return next(iter(read_arrays([labels]).values()))
+        return labels_of(labels)
     if data is None:
         raise InputError(
             "--within-classes needs the class of every input. Pass --labels FILE, an array of one per row."

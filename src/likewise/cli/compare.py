@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from likewise.cli._options import ONE_LAYER, seed_option, show_keywords, show_options
-from likewise.cli._print import echo
-from likewise.cli._words import claim_out, groups, measures_of, views
+from likewise.cli._print import echo, refuse_unused
+from likewise.cli._words import claim_out, groups, labels_of, measures_of, views
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +29,8 @@ def compare(
     intervals: Annotated[bool, Option("--intervals", help="Add intervals over inputs.")] = False,
     inputs: Annotated[bool, Option("--inputs", help="Find the inputs that networks differ on; needs --out.")] = False,
     labels: Annotated[str | None, Option(help="File with one class per input; with --data they are known.")] = None,
+    clusters: Annotated[str | None, Option(help="File with the clip, text or group of every input.")] = None,
+    series: Annotated[bool, Option("--series", help="Inputs are one series in the order of time.")] = False,
     memory: Annotated[str | None, Option(help="The most to hold at a time, like 4GB.")] = None,
     seed: Annotated[int, seed_option("For measures that draw at random.")] = 0,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
@@ -44,12 +46,16 @@ def compare(
 
     if inputs and out is None:
         raise InputError("--inputs keeps a file. Say where, as in --out runs/first.")
+    calibrate = calibrate or within_classes
+    if not (calibrate or intervals):
+        refuse_unused({"--clusters": clusters, "--series": series}, "without --calibrate or --intervals")
     store = claim_out(out, "scores.csv", "matrices.png")
     things, names = views(files, show["data"], memory), measures_of(measure, "cka-debiased")
     options = show_keywords(show, things) | {"store": store, "memory": memory, "seed": seed}
     within = groups(within_classes, labels, show["data"])
-    null = {"calibrate": calibrate or within_classes, "within": within, "intervals": intervals}
-    comparison = run(things, names, **options, **null)
+    together = {"clusters": None if clusters is None else labels_of(clusters), "series": series}
+    null = {"calibrate": calibrate, "within": within, "intervals": intervals}
+    comparison = run(things, names, **options, **null, **together)
     if inputs and out is not None:
         here = {name: value for name, value in options.items() if name not in ENGINE}
         influence(things, list(comparison), **here).save(out / INPUTS)

@@ -23,7 +23,7 @@ from likewise import attacks
 from likewise.data import Data
 from likewise.errors import InputError, OptionError, UndefinedError
 from likewise.matrices.shares import difference
-from likewise.networks.inputs.normalisation import Normalised
+from likewise.networks.inputs.normalisation import Normalised, note
 from likewise.transfer import answers, during, one_sided, sat
 from likewise.transfer.examples import pack, resized_for, unpack
 from tests.conftest import refused
@@ -425,3 +425,37 @@ def test_a_run_killed_in_its_fourth_network_repeats_no_attack_and_gives_the_same
 def _stored(store: Path) -> int:
     """How many batches of examples there are, beside those of clean images, which are there with the first network."""
     return len(list((store / "adversarial").glob("*.safetensors"))) - BATCHES if store.exists() else 0
+
+
+class Dropping(Small):
+    """Dropout that does not know of evaluation mode, as it is often written."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.fc(nn.functional.dropout(self.norm(self.hidden(images.flatten(1))).relu(), 0.3))
+
+
+def test_a_network_that_draws_is_named_once_and_attacked_in_one_draw(tmp_path: Path) -> None:
+    def pair() -> dict[str, nn.Module]:
+        drops = Dropping().eval()
+        drops.load_state_dict(trained(seed=0).state_dict())
+        note(drops, "normalisation", "as trained here")
+        return {"drops": drops, "a": trained(seed=3)}
+
+    found = []
+    for store in (None, tmp_path, tmp_path):
+        nets, before = pair(), torch.get_rng_state()
+        with pytest.warns(UserWarning, match="answers at random") as said:
+            found.append(sat(nets, digits(), store=store, **QUICK))
+        assert torch.equal(torch.get_rng_state(), before)
+        sentences = [str(entry.message) for entry in said if "at random" in str(entry.message)]
+        assert len(sentences) == 1
+        assert sentences[0].startswith("'drops' answers at random: the same inputs, shown again, give numbers that ")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            again = answers(nets, digits(), progress=False)
+        np.testing.assert_array_equal(again.logits, found[-1].answers.logits)
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0].predictions, other.predictions)
+    assert found[0].rates[0, 0] > found[0].rates[1, 0]  # the gradient is that of the draw that is attacked
+    images = torch.rand(4, 1, 8, 8)
+    assert not torch.equal(nets["drops"](images), nets["drops"](images))  # left as it was

@@ -25,6 +25,7 @@ from likewise.networks.forward import checked_logits, device_of, eval_mode, tran
 from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.names import expanded, named_networks, network_and_name
 from likewise.networks.unknown_normalisation import check_normalisation
+from likewise.views.randomness import repeatable, run_from_seed
 
 _LOCKS: WeakKeyDictionary[nn.Module, RLock] = WeakKeyDictionary()
 _CREATING = RLock()
@@ -101,13 +102,15 @@ def classifier(name: str, network: Any, data: Data, device: Any = None) -> Itera
     with _lock_of(module), eval_mode(module, device) as net:
         device, inputs = device_of(net), transform_for(module, data, repr(name))
         first, _ = next(iter(inputs.batches(1, device=device)))
-        logits = checked_logits(net, first)
+        with run_from_seed(0, device):  # it may draw
+            logits = checked_logits(net, first)
         if logits.ndim != 2 or not logits.is_floating_point():
             raise InputError(_no_logits(name, logits))
         count = logits.shape[1]
         indices = output_indices(data, module, count, repr(name))
         shape = tuple(first.shape[1:]) if isinstance(first, Tensor) else ()
-        yield Classifier(name, net, inputs, indices, _columns(module, count, indices), shape, device)
+        with repeatable(lambda: [checked_logits(net, first).detach()], net, device, repr(name)):
+            yield Classifier(name, net, inputs, indices, _columns(module, count, indices), shape, device)
 
 
 @contextmanager

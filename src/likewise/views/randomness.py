@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -17,6 +17,9 @@ from torch import Tensor, nn
 from likewise._base.progress import warn
 from likewise.errors import InputError, LikewiseError
 from likewise.networks import recipe, unwrapped
+from likewise.networks.inputs.normalisation import note, noted
+
+_NOTE = "answers at random"
 
 
 @contextmanager
@@ -58,6 +61,32 @@ def answers_at_random(
         f"{_remedy(net)}"
     )
     return True
+
+
+@contextmanager
+def repeatable(
+    ask: Callable[[], Sequence[Tensor]], net: nn.Module, device: torch.device | None, label: str
+) -> Iterator[None]:
+    """Have a network that answers at random, which is said once, draw the same in every pass meanwhile."""
+    if not (noted(net, _NOTE) or answers_at_random(ask, net, device, label)):
+        yield
+        return
+    note(net, _NOTE, True)
+    draws: list[ExitStack] = []
+
+    def begin(*_: Any) -> None:
+        draws.append(ExitStack())
+        draws[-1].enter_context(run_from_seed(0, device))
+
+    def end(*_: Any) -> None:
+        draws.pop().close()
+
+    hooks = [net.register_forward_pre_hook(begin, prepend=True), net.register_forward_hook(end, always_call=True)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _change(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:

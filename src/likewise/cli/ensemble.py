@@ -52,6 +52,7 @@ def ensemble(
 
 
 def _print(table: pd.DataFrame) -> None:
+    table = table[table["samples"] > 0]  # of no ensemble there is nothing to say
     formatted = table.astype(object)
     for name in table.columns.drop(["size", "families", "samples"]):
         formatted[name] = table[name].map(("{:.3g}" if name == "p" else "{:.2%}").format)

@@ -7,7 +7,7 @@ right, a few images are shown to it normalised in the usual ways too. No number 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -31,7 +31,9 @@ _REMEDY = (
 Normalisation = tuple[Sequence[float], Sequence[float]]
 
 
-def check_normalisation(net: nn.Module, data: Any, label: str, device: Any = None) -> None:
+def check_normalisation(
+    net: nn.Module, data: Any, label: str, device: Any = None, fit: Callable[[Tensor], Any] = lambda images: images
+) -> None:
     """Warn, once per network, where nothing says how its images are normalised; name what fits better, if it does.
 
     Args:
@@ -39,6 +41,7 @@ def check_normalisation(net: nn.Module, data: Any, label: str, device: Any = Non
         data: Images in [0, 1]; whatever else is left alone.
         label: What the network is called in the sentence.
         device: Where it runs, by default where it is.
+        fit: What brings images to the size of the network.
     """
     known = isinstance(unwrapped(net, keep_normalisation=True), Normalised) or transform_of(net) is not None
     if known or noted(net, "normalisation") or not _are_images(data) or input_kind(net) not in (None, "image"):
@@ -48,7 +51,7 @@ def check_normalisation(net: nn.Module, data: Any, label: str, device: Any = Non
         return
     note(net, "normalisation", "unknown")
     start = f"nothing says how images are normalised for {label}"
-    tried = {} if labels is None else _right_answers(net, data, images, labels, device)
+    tried = {} if labels is None else _right_answers(net, data, images, labels, device, fit)
     if not tried:
         warn(f"{start}: they are shown as [0, 1]. {_REMEDY}")
         return
@@ -88,7 +91,7 @@ def _spread(n: int) -> list[int]:
 
 
 def _right_answers(
-    net: nn.Module, data: Data, images: Tensor, labels: Tensor, device: Any
+    net: nn.Module, data: Data, images: Tensor, labels: Tensor, device: Any, fit: Callable[[Tensor], Any]
 ) -> dict[Normalisation, Tensor]:
     """Which images a network is right on, as they are first, then by the usual normalisations; {} where none tells."""
     right: dict[Normalisation, Tensor] = {}
@@ -98,7 +101,7 @@ def _right_answers(
             for mean, std in dict.fromkeys([((0.0,), (1.0,)), *_usual(net, data, images)]):
                 center, scale = (torch.tensor(values).view(-1, 1, 1) for values in (mean, std))
                 chunks = torch.split(((images - center) / scale).to(weight), _AT_ONCE)
-                answer = torch.cat([logits(resting, chunk).cpu() for chunk in chunks])
+                answer = torch.cat([logits(resting, fit(chunk)).cpu() for chunk in chunks])
                 indices = output_indices(data, net, answer.shape[1], "the network")
                 right[mean, std] = answer.argmax(dim=1) == output_labels(labels, indices)
     except Exception:  # it does not classify these images; whatever is wrong shows where it is used

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch.nn import functional
 
 import likewise
 from likewise.errors import ForwardError, InputError
-from likewise.networks import Normalised, save, train
+from likewise.networks import Normalised, save, train, unwrapped
 from likewise.networks.inputs.normalisation import record_transform
 from likewise.networks.inputs.transforms import from_callable
 from likewise.networks.training.augment import crop, mix
@@ -202,6 +203,19 @@ def test_a_training_is_not_its_own_teacher(tmp_path: Path, which: str) -> None:
 def test_a_teacher_of_random_weights_is_said() -> None:
     _, warned = said(lambda: train(small(0), DATA, epochs=1, teacher="zoo:mlp"))
     assert warned == ["the teacher zoo:mlp has random weights. Name trained ones, as in 'zoo:mlp@weights.safetensors'."]
+
+
+def test_a_teacher_whose_normalisation_is_not_known_names_its_remedy(tmp_path: Path) -> None:
+    taught = train("zoo:mlp", "digits:train[:400]", epochs=8, lr=0.05, progress=False).net
+    torch.save(unwrapped(taught).state_dict(), tmp_path / "own.pth")
+    address = f"zoo:mlp@{tmp_path / 'own.pth'}"
+    _, warned = said(lambda: train(small(0), DATA, epochs=1, teacher=address))
+    (sentence,) = warned
+    assert sentence.startswith(f"nothing says how images are normalised for the teacher {address}")
+    remedy = re.search(r"add '(,mean=[^']*)'|Add '(,mean=[^']*)'", sentence)
+    assert remedy is not None
+    _, warned = said(lambda: train(small(0), DATA, epochs=1, teacher=address + (remedy[1] or remedy[2])))
+    assert warned == []
 
 
 def test_a_training_is_resumed_with_the_same_teacher_only(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from likewise.networks.forward import KINDS, checked_logits, device_of, eval_mod
 from likewise.networks.inputs.normalisation import transform_of, unwrapped
 from likewise.networks.inputs.transforms import resized
 from likewise.networks.training.checkpoints import WEIGHTS, epoch_file
+from likewise.networks.unknown_normalisation import check_normalisation
 from likewise.networks.zoo.registry import ImageNetwork
 
 
@@ -74,7 +75,9 @@ def prepare(source: nn.Module | str | Path, student: nn.Module, data: Data, fold
         net.to(device)
     teacher = Teacher(net, label)
     inputs, _ = next(iter(data.batches(2, device=device)))
-    return replace(teacher, indices=output_indices(data, net, teacher.logits(inputs).shape[1], label))
+    indices = output_indices(data, net, teacher.logits(inputs).shape[1], label)
+    check_normalisation(net, data, label, device, lambda images: resize_for(net, images))
+    return replace(teacher, indices=indices)
 
 
 def _refuse_the_student(teacher: nn.Module, student: nn.Module, folder: Path | None) -> None:

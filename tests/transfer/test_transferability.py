@@ -441,7 +441,7 @@ def test_a_network_that_draws_is_named_once_and_attacked_in_one_draw(tmp_path: P
         note(drops, "normalisation", "as trained here")
         return {"drops": drops, "a": trained(seed=3)}
 
-    found = []
+    found, stored = [], []
     for store in (None, tmp_path, tmp_path):
         nets, before = pair(), torch.get_rng_state()
         with pytest.warns(UserWarning, match="answers at random") as said:
@@ -454,6 +454,8 @@ def test_a_network_that_draws_is_named_once_and_attacked_in_one_draw(tmp_path: P
             warnings.simplefilter("error")
             again = answers(nets, digits(), progress=False)
         np.testing.assert_array_equal(again.logits, found[-1].answers.logits)
+        stored.append(sorted(tmp_path.rglob("*.safetensors")))
+    assert stored[1] == stored[2]
     for other in found[1:]:
         np.testing.assert_array_equal(found[0].predictions, other.predictions)
     assert found[0].rates[0, 0] > found[0].rates[1, 0]  # the gradient is that of the draw that is attacked

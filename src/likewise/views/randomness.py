@@ -68,10 +68,11 @@ def repeatable(
     ask: Callable[[], Sequence[Tensor]], net: nn.Module, device: torch.device | None, label: str
 ) -> Iterator[None]:
     """Have a network that answers at random, which is said once, draw the same in every pass meanwhile."""
-    if not (noted(net, _NOTE) or answers_at_random(ask, net, device, label)):
+    if noted(net, _NOTE) is None:
+        note(net, _NOTE, answers_at_random(ask, net, device, label))
+    if not noted(net, _NOTE):
         yield
         return
-    note(net, _NOTE, True)
     draws: list[ExitStack] = []
 
     def begin(*_: Any) -> None:

@@ -69,7 +69,7 @@ def choose(browser: Browser, panel: str, label: str, option: int) -> None:
 
 def test_a_report_is_clicked_through_without_an_error_or_a_request(opened: Browser, page: Path) -> None:
     ticks = "[...document.querySelectorAll('#matrix .xaxislayer-above text')].map(t => t.textContent)"
-    title = "document.querySelector('#matrix .readout').textContent"
+    title = "document.querySelector('#matrix .caption').textContent"
     before, order = opened.run(title), opened.run(ticks)
     choose(opened, "matrix", "Measure", 1)
     assert opened.run(title) != before

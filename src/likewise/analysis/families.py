@@ -32,6 +32,7 @@ from likewise.analysis.family_evidence import (
 )
 from likewise.errors import InputError, check_seed
 from likewise.matrices.heatmap import draw_heatmap, finish
+from likewise.matrices.notebook import as_html
 from likewise.matrices.score import LEVEL
 from likewise.matrices.similarity import SimilarityMatrix
 
@@ -91,6 +92,15 @@ class Clusters:
     def __str__(self) -> str:
         groups = [f"{self.title(g)}: {', '.join(names)}" for g, names in enumerate(self.groups())]
         return "\n".join(map(visible, [self.verdict, *groups]))
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        spreads = [{"members": ", ".join(group), **self.spread(g)} for g, group in enumerate(self.groups())]
+        frame = pd.DataFrame(spreads, index=pd.Index([self.title(g) for g in range(self.k)], name="family"))
+        frame = frame.rename(columns={"within": "mean within", "to_others": "mean to others"})
+        numbers = frame.map(lambda cell: cell if isinstance(cell, str) else "" if pd.isna(cell) else f"{cell:.3g}")
+        return as_html(repr(self), numbers, [self.verdict])
 
     @property
     def verdict(self) -> str:

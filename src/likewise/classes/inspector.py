@@ -18,13 +18,15 @@ import torch
 from likewise._base.progress import tracked, warn
 from likewise.classes.adapters import ADAPTERS
 from likewise.classes.batches import Counts, Tap, sum_over_processes
-from likewise.classes.epoch_report import Phases, Reference, Snapshot, chance_levels, phases, report
+from likewise.classes.epoch_report import Phases, Reference, Snapshot, chance_levels, headlines, phases, report
 from likewise.classes.from_sources import from_confusion, from_sums, from_weights, from_wordnet
 from likewise.classes.network_sources import one_head
 from likewise.classes.records import Epoch, Records
 from likewise.classes.similarity import ClassSimilarity, named
 from likewise.data import Data, dataset
 from likewise.errors import InputError, quoted_list
+from likewise.matrices.notebook import as_html
+from likewise.matrices.tables import fit_width
 from likewise.networks import network, unwrapped
 from likewise.networks.building import on_device
 from likewise.networks.class_names import class_names, relabel
@@ -99,6 +101,22 @@ class Inspector:
         self._tap: Tap | None = None
         self._epoch = 0
         self.answering: str | None = None  # the classifier, as soon as a batch has shown it
+
+    def __repr__(self) -> str:
+        count = len(self.records.reports)
+        return f"Inspector({len(self.classes)} classes, {count} epoch{'s' * (count != 1)} reported)"
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self), fit_width(self._last_epochs())]) if self.records.reports else repr(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(repr(self), self._last_epochs(), ["inspector.plot() draws all curves"])
+
+    def _last_epochs(self) -> pd.DataFrame:
+        """The headline indices of the last epochs, as text."""
+        frame = self.curves()
+        frame = frame[[name for name in headlines() if name in frame]].tail(10)
+        return frame.map(lambda value: "NaN" if value != value else f"{value:.4g}")
 
     @property
     def wnids(self) -> Sequence[str | None] | None:

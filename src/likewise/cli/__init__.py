@@ -2,7 +2,8 @@
 
 A file that has no underscore before its name is a command, its function has the file's name; others add theirs by an
 entry point of the group `likewise.commands`. Results go to stdout, progress to stderr; an error of ours is one line on
-stderr and exit code 1, a warning is one line too, and `--debug` shows where they arose. Imports are inside
+stderr and exit code 1, a warning is one line too, and `--debug` shows where they arose. `--quiet` and `--progress`
+are words of every command. Imports are inside
 functions, so that `--help` and lists of names are printed without torch. The room imports
 `_base`, `work`, `wordnet`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`, `classes`, `transfer`,
 `zeroshot`, `analysis`, `benchmark`, `difference` and `report`.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import nullcontext
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from types import ModuleType
@@ -22,19 +24,25 @@ GROUP = "likewise.commands"
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command, turning our own errors into one line."""
+    from likewise._base.progress import progress_as
     from likewise.cli._print import echo
-    from likewise.cli._words import check, spread
+    from likewise.cli._words import check, progress_style, spread
     from likewise.errors import LikewiseError
 
     typed = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in typed
-    words = spread([word for word in typed if word != "--debug"]) or ["--help"]
+    debug, quiet = "--debug" in typed, "--quiet" in typed
     before = warnings.formatwarning
     if not debug:
         warnings.formatwarning = _one_line
+    words = []
     try:
+        style, typed = progress_style([word for word in typed if word not in ("--debug", "--quiet")])
+        words = spread(typed) or ["--help"]
         check(words)
-        _app(words)(words, prog_name="likewise")
+        with progress_as("none" if quiet else style), warnings.catch_warnings() if quiet else nullcontext():
+            if quiet:
+                warnings.simplefilter("ignore")
+            _app(words)(words, prog_name="likewise")
     except SystemExit as end:
         if not end.code and "--help" not in words:
             _record(words)
@@ -103,7 +111,8 @@ def _app(words: list[str]) -> Any:
 
     app = typer.Typer(
         help="How alike are these neural networks, and what follows from it?",
-        epilog="--debug shows the traceback of an error.",
+        epilog="Everywhere: --quiet shows neither progress nor warnings, --progress plain shows progress as lines, "
+        "--debug shows the traceback of an error.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

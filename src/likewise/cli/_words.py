@@ -7,7 +7,10 @@ import sys
 from importlib import import_module
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from likewise._base.progress import Style
 
 COMMAND = "command.txt"
 LISTS = {"--measure": "--measure", "-m": "--measure", "--measures": "--measures", "--grounding": "--grounding"}
@@ -41,6 +44,25 @@ def spread(words: list[str]) -> list[str]:
             listing = named or (listing if word in LISTS else "")
         out.append(word)
     return out
+
+
+def progress_style(words: list[str]) -> tuple[Style, list[str]]:
+    """How progress is shown, and the words without `--progress`; by default lines in a log of what takes long.
+
+    >>> progress_style(["compare", "a.npy", "--progress", "plain"])
+    ('plain', ['compare', 'a.npy'])
+    """
+    from likewise.errors import OptionError
+
+    style, rest, following = "log", [], iter(words)
+    for word in following:
+        if word == "--progress" or word.startswith("--progress="):
+            style = word.partition("=")[2] or next(following, "")
+            if style not in ("plain", "bar", "none"):
+                raise OptionError(f"--progress is {style!r}. Choose plain (lines), bar or none.")
+        else:
+            rest.append(word)
+    return cast("Style", style), rest
 
 
 def split(word: str) -> list[str]:

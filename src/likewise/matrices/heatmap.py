@@ -1,8 +1,8 @@
 """Pictures of matrices with names, all by the same rules. Drawn without a display; saved if a path is given.
 
 Bright is alike, for similarities and distances; grey is undefined. Colours span the range of the measure, so that two
-pictures of it compare; where it has no end, they reach as far as the values, and to 0 where the other end is known.
-Up to 14 names per side, numbers are written in; beyond that, saturated pairs are crossed out.
+pictures of it compare. A similarity without a lower end is coloured from 0 on; a distance without an upper one, as far
+as the values reach. Up to 20 names per side, numbers are written in; beyond that, saturated pairs are crossed out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SATURATED = "†"  # marks a score that any network of that width would get
 LONGEST = 90  # characters of a name beside a figure, which would else be nothing but names
 GREY, RED = "#dddddd", "#d62728"
-NUMBERS, GROUPED, NAMED = 14, 30, 200  # names per side up to which there is room for numbers, for names
+NUMBERS, GROUPED, NAMED = 20, 30, 200  # names per side up to which there is room for numbers, for names
 
 
 @dataclass(frozen=True)
@@ -172,12 +172,25 @@ def _write_numbers(axis: Any, heatmap: Heatmap, image: Any) -> None:
 
 
 def scale(heatmap: Heatmap) -> tuple[float, float]:
-    """From the range of the measure where it has one, else from the values; a range with one end takes in 0."""
-    values = heatmap.values[np.isfinite(heatmap.values)]
-    if not values.size:
-        return 0.0, 1.0
-    first, last = heatmap.bounds
-    ends = [float(end) for end in (first, last) if end is not None]
-    ends = [*ends, 0.0] if len(ends) == 1 else ends
-    low, high = min([float(values.min()), *ends]), max([float(values.max()), *ends])
-    return low, max(high, low + 1e-9)
+    """The values that colours span: the range of the measure; where it has no upper end, as far as values reach."""
+    return colour_range(heatmap.values, heatmap.bounds)
+
+
+def colour_range(values: np.ndarray, bounds: tuple[float | None, float | None]) -> tuple[float, float]:
+    """The range of a measure, so that every picture of it has the same colours; what it lacks comes from the values.
+
+    A range with one end has 0 as its lower end, below which values are as dark as there.
+
+    >>> colour_range(np.array([0.4, 0.5]), (0, 1)), colour_range(np.array([-0.1, 0.5]), (None, 1))
+    ((0.0, 1.0), (0.0, 1.0))
+    >>> colour_range(np.array([3.0, 5.0]), (0, None)), colour_range(np.array([3.0, 5.0]), (None, None))
+    ((0.0, 5.0), (3.0, 5.0))
+    """
+    first, last = (None if end is None or not np.isfinite(end) else float(end) for end in bounds)
+    known = np.asarray(values, dtype=np.float64)
+    known = known[np.isfinite(known)]
+    if first is None and last is None:
+        first = float(known.min()) if known.size else 0.0
+    low = 0.0 if first is None else first
+    high = float(max([*known.tolist(), low])) if last is None else last
+    return low, high if high > low else low + 1.0

@@ -281,13 +281,21 @@ def position(names: Sequence[str], name: Any, label: str) -> int:
 
 def leaf_order(names: Sequence[str], gaps: np.ndarray) -> list[str]:
     """Names in an order in which near ones are neighbours (average linkage, leaves ordered best)."""
-    if len(names) < 3:
-        return list(names)
+    return list(names) if len(names) < 3 else [names[i] for i in _linkage(gaps)[1]]
+
+
+def linkage_tree(values: np.ndarray, larger_is: str = "more alike") -> tuple[np.ndarray, list[int]]:
+    """The tree of average linkage of a square matrix: its merges (one, other, height), and its leaves in order."""
+    merges, leaves = _linkage(distances(values, larger_is))
+    return merges[:, :3], leaves
+
+
+def _linkage(gaps: np.ndarray) -> tuple[np.ndarray, list[int]]:
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
-    leaves = leaves_list(linkage(squareform(gaps, checks=False), "average", optimal_ordering=True))
-    return [names[i] for i in leaves]
+    merges = linkage(squareform(gaps, checks=False), "average", optimal_ordering=True)
+    return merges, leaves_list(merges).tolist()
 
 
 def distances(values: np.ndarray, larger_is: str = "more alike") -> np.ndarray:

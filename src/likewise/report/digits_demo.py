@@ -205,7 +205,7 @@ def _layers(networks: Mapping[str, str], probe: Data, out: Path) -> None:
 
 
 def _unseen(student: Student, out: Path) -> None:
-    result = run(student.address, "digits", preset="small", store=out / "store")
+    result = replace(run(student.address, "digits", preset="small", store=out / "store"), network=student.name)
     write_whole(out / TABLE, csv_text(means([result])).encode())
     result.save(out / "0.safetensors")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ class ReportNetworks:
     main: SimilarityMatrix | None
     families: Families | None
     accuracies: Mapping[str, float]
+    counts: Mapping[str, int]  # the inputs that an accuracy is of
     untrained: frozenset[str]
     outside: frozenset[str] = frozenset()
     components: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -75,7 +77,9 @@ def report_networks(runs: Runs, *, seed: int = 0) -> ReportNetworks:
     order = names if main is None else main.order()
     if families is not None:
         labels = dict(zip(families.clusters.names, families.clusters.labels, strict=True))
-        order = sorted(order, key=lambda name: labels[name])  # stable: alike networks stay side by side
+        runs_of_one = 1 + sum(labels[a] != labels[b] for a, b in pairwise(order))
+        if runs_of_one > families.clusters.k:  # families that are no branches of the tree
+            order = sorted(order, key=lambda name: labels[name])  # stable: alike networks stay side by side
     untrained = {name for matrix in matrices for name in str(matrix.about.get(UNTRAINED, "")).split(", ") if name}
     shares = _accuracies(runs)
     like = comparable([share for share, _ in shares.values()], np.array([count for _, count in shares.values()]), CLOSE)
@@ -84,6 +88,7 @@ def report_networks(runs: Runs, *, seed: int = 0) -> ReportNetworks:
         main,
         families,
         {name: share for name, (share, _) in shares.items()},
+        {name: count for name, (_, count) in shares.items()},
         frozenset(untrained),
         frozenset(name for name, fair in zip(shares, like, strict=True) if not fair),
         _components(runs),

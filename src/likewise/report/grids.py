@@ -119,6 +119,11 @@ def view_of(measure: str) -> str:
     return {"representation": VIEWS[0], "outputs": VIEWS[1], "networks": VIEWS[2]}[registered.info.on]
 
 
+def comparable_scores(grid: Array, view: str, far: Array) -> Array:
+    """The scores of networks that a view can compare: by attacks, none of one whose accuracy is `far` from others'."""
+    return np.where(far[:, None] | far[None], np.nan, grid) if view == VIEWS[2] else grid
+
+
 def score_grids(runs: Runs, networks: ReportNetworks) -> list[ScoreGrid]:
     """All matrices, by view, in the order of the runs; the one that families were found by leads its view."""
     matrices = [matrix for matrix in runs.matrices if len(matrix) > 1]

@@ -38,9 +38,15 @@ from likewise.report.panels import (
 )
 from likewise.report.panels.panel import Finding, Material, Panel, rounded
 from likewise.report.runs import Runs, read_runs
+from likewise.report.summary import Summary, summary
 
 PANELS = (matrix, network_map, disagreement, layers, inputs, classes, attacks, unseen, benchmark)
-SCRIPTS = ("base", "heat", "matrix", "disagreement", "inputs", "classes", "attacks", "unseen", "start")
+COLOURS = (  # of families
+    *("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee"),
+    *("#aa3377", "#e08e45", "#7a7adb", "#5fb3a1", "#b07c5b"),
+)
+SIGNS = "●■◆▲✚★⬟⬢▼✖"
+SCRIPTS = ("base", "heat", "matrix", "summary", "disagreement", "inputs", "classes", "attacks", "unseen", "start")
 
 
 def report(
@@ -88,19 +94,35 @@ class Contents:
         networks: What is known of every network, with its colour.
         findings: Sentences at the top.
         panels: One per question that the runs answer.
+        summary: The first screen.
     """
 
     title: str
     networks: ReportNetworks
     findings: list[Finding]
     panels: list[Panel]
+    summary: Summary
 
     def data(self) -> dict[str, Any]:
         """What the script of the page reads."""
         return {
             "networks": _networks(self.networks),
             "families": _families(self.networks),
+            "colours": COLOURS,
+            "signs": SIGNS,
             "panels": {panel.id: panel.data for panel in self.panels if panel.blocks},
+            "summary": self.pictures(),
+        }
+
+    def pictures(self) -> dict[str, int | None]:
+        """Which matrix and which map the first screen shows."""
+        shown = {panel.id: panel.data for panel in self.panels if panel.id in ("matrix", "map")}
+        return {
+            name: next((k for k, entry in enumerate(entries) if entry["label"] == self.summary.measure), None)
+            for name, entries in (
+                ("matrix", shown.get("matrix", {}).get("measures", [])),
+                ("map", shown.get("map", {}).get("maps", [])),
+            )
         }
 
 
@@ -114,7 +136,8 @@ def contents(runs: Runs, *, seed: int = 0) -> Contents:
         raise InputError("these results have nothing to show: one network alone, or none. Give a comparison of two.")
     findings = [finding for panel in panels for finding in panel.findings]
     findings.sort(key=lambda finding: (not finding.significant, finding.panel != "map"))  # families lead
-    return Contents(_title(networks.names), networks, findings, [*panels, provenance.panel(material)])
+    first = summary(material, panels)
+    return Contents(_title(networks.names), networks, findings, [*panels, provenance.panel(material)], first)
 
 
 def _title(names: Sequence[str]) -> str:
@@ -179,6 +202,11 @@ def render(page: Contents, title: str | None = None) -> str:
     return environment.from_string(_read("report.html")).render(
         title=title or page.title,
         version=__version__,
+        summary=page.summary,
+        pictures=page.pictures(),
+        families=page.networks.families is not None and page.networks.families.clusters.k > 1,
+        colours=COLOURS,
+        signs=SIGNS,
         findings=page.findings,
         panels=page.panels,
         hashes=Markup(" ".join(f"'{_hash(text)}'" for text in (plotly, script))),

@@ -66,6 +66,7 @@ class Runs:
         components: One row per network.
         sources: What was read from where, in words.
         commands: The commands that wrote the runs.
+        missing: What runs that were not finished lack, one sentence each.
     """
 
     matrices: list[SimilarityMatrix] = field(default_factory=list)
@@ -79,6 +80,7 @@ class Runs:
     components: pd.DataFrame | None = None
     sources: list[tuple[str, str]] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
 
     def _note(self, path: Path, content: str) -> None:
         self.sources.append((str(path), content))

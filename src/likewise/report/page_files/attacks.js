@@ -4,8 +4,9 @@ block("attacks", "rates", (place, data) => {
   const {borders, folded} = familyMarks(who);
   const lines = (i, j) => [i === j ? `${NETS[who[i]].name}, by its own examples` : `examples made from ${NETS[who[i]].name}, shown to ${NETS[who[j]].name}`,
     Number.isNaN(rates.at(i, j)) ? "undefined: no input that both classify correctly" : `fooled on ${percent(rates.at(i, j))} of ${Math.round(counts.at(i, j))} inputs`, `the same wrong class in ${percent(same.at(i, j))}`];
-  place.append(legend());
-  heat(place, () => ({title: "Directed success rates", rows: who.map(i => NETS[i].short), columns: who.map(i => NETS[i].short), range: [0, 1], words: ["nobody is fooled", "all are"], borders, foldedRows: folded,
+  place.append(el("h3", {}, "Of 100 inputs that both classify correctly, on how many does an example made from the row fool the column?"), legend());
+  heat(place, () => ({title: "Directed success rates", rows: who.map(i => NETS[i].short), columns: who.map(i => NETS[i].short), range: [0, 1], words: ["fools nobody", "fools on all inputs"], end: v => percent(v), yTitle: "attacks", xTitle: "is attacked", borders, foldedRows: folded,
+    text: (i, j) => String(Math.round(100 * rates.at(i, j))),
     value: (i, j) => rates.at(i, j), tip: lines, pick: (i, j) => pickPair(who[i], who[j])}));
   place.append(table(() => [["made from", "shown to", "rate", "inputs", "same wrong class"], ...who.flatMap((a, i) => who.map((b, j) => [NETS[a].name, NETS[b].name, rates.at(i, j), counts.at(i, j), same.at(i, j)]))]));
 });
@@ -13,10 +14,10 @@ block("attacks", "own", (place, data) => {
   const picture = el("div", {class: "chart"}), order = data.own.map((_, k) => k).filter(k => data.own[k].rate !== null).sort((a, b) => data.own[a].rate - data.own[b].rate);
   place.append(el("h3", {}, "How often each is fooled by its own examples"), picture);
   chart(() => {
-    const y = order.map((_, k) => k), own = order.map(k => data.own[k]), wide = Math.min(place.clientWidth, 1000);
+    const y = order.map((_, k) => k), own = order.map(k => data.own[k]), wide = roomOf(place);
     Plotly.react(picture, [{type: "scatter", mode: "markers", x: own.map(o => o.rate), y, hoverinfo: "none", marker: {size: 10, color: order.map(k => colourOf(familyOf(data.networks[k]))), symbol: order.map(k => MARKS[Math.max(0, familyOf(data.networks[k])) % 10])},
       error_x: {type: "data", symmetric: false, array: own.map(o => o.high - o.rate), arrayminus: own.map(o => o.rate - o.low), thickness: 1.5, color: css("soft")}}],
-    layout({width: wide, height: 60 + Math.max(16, Math.min(24, 900 / order.length)) * order.length, margin: {l: Math.min(220, wide * .42), r: 12, t: 8, b: 40}, xaxis: axis({range: [-.02, 1.02], tickformat: ".0%"}),
+    layout({width: wide, height: 80 + Math.max(16, Math.min(24, 900 / order.length)) * order.length, margin: {l: Math.min(220, wide * .42), r: 18, t: 8, b: 46}, xaxis: axis({range: [-.02, 1.04], tickformat: ".0%", title: {text: "share of inputs on which it is fooled", font: {size: 11}}}),
       yaxis: axis({tickvals: y, ticktext: order.map(k => plain(cut(NETS[data.networks[k]].short, 24)) + " "), range: [order.length - .5, -.5], tickfont: {size: order.length > 40 ? 9 : 11}})}), CONFIG);
     if (picture.dataset.ready) return;
     picture.dataset.ready = "1";

@@ -2,9 +2,8 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const NETS = DATA.networks, SCALE = ["#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"];
 const SPREAD = ["#8c510a", "#d8b365", "#f6e8c3", "#f5f5f5", "#c7eae5", "#5ab4ac", "#01665e"];
-const COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#e08e45", "#7a7adb", "#5fb3a1", "#b07c5b"];
+const COLOURS = DATA.colours, SIGNS = [...DATA.signs];  // of families
 const MARKS = ["circle", "square", "diamond", "triangle-up", "cross", "star", "pentagon", "hexagon", "triangle-down", "x"];
-const SIGNS = ["●", "■", "◆", "▲", "✚", "★", "⬟", "⬢", "▼", "✖"];
 
 // Names become text nodes, or pass `plain` on their way into Plotly, which reads tags in labels: never markup.
 const plain = text => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -39,17 +38,39 @@ const blocks = [];
 const drawn = new Map();
 function block(panel, name, draw) {
   const place = document.querySelector(`[data-panel="${panel}"][data-block="${name}"]`);
-  if (!place || !DATA.panels[panel]) return;
+  const data = panel === "summary" ? DATA.summary : DATA.panels[panel];
+  if (!place || !data) return;
   blocks.push(place);
-  drawn.set(place, {draw, width: 0, start: () => { draw(place, DATA.panels[panel]); }});
+  drawn.set(place, {draw, width: 0, start: () => { draw(place, data); }});
 }
+// Tables follow every selector: whatever is changed on the page, those that are open are written anew.
+const tables = [];
+const refresh = () => tables.forEach(made => made.refresh());
+const printing = () => document.body.classList.contains("print");
+const roomOf = (place, most = 1000) => Math.max(200, Math.min(place.clientWidth || 600, printing() ? 640 : most));
 const watch = new IntersectionObserver(seen => seen.forEach(each => each.isIntersecting && start(each.target)), {rootMargin: "600px"});
 function start(place) {
   const known = drawn.get(place);
   if (known.begun) return;
   known.begun = true;
   known.start();
+  if (place.querySelector(".chart") && place.dataset.panel !== "summary") place.append(saveButton(place));
 }
+// Pictures for a paper: every chart of a block as a file of vectors, black on white whatever the page looks like.
+function saveButton(place) {
+  const done = el("span", {role: "status"});
+  const save = async () => {
+    const shown = [...place.querySelectorAll(".js-plotly-plot")].filter(picture => !picture.hidden);
+    for (const [k, picture] of shown.entries()) {
+      const link = el("a", {href: await asSvg(picture), download: `${place.dataset.panel}-${place.dataset.block}${shown.length > 1 ? `-${k + 1}` : ""}.svg`});
+      document.body.append(link); link.click(); link.remove();
+    }
+    done.textContent = ` saved ${shown.length === 1 ? "one file" : shown.length + " files"}`;
+  };
+  return el("p", {class: "save"}, el("button", {type: "button", onclick: save}, "Save as SVG"), done);
+}
+const asSvg = picture => Plotly.toImage({data: picture.data, layout: {...picture.layout, paper_bgcolor: "#ffffff", font: {...picture.layout.font, color: "#000000"}}, config: CONFIG},
+  {format: "svg", width: picture.layout.width, height: picture.layout.height});
 const charts = [];  // functions that draw a chart anew
 let charted = 0;
 const redraw = () => charts.forEach(chart => chart());
@@ -72,7 +93,7 @@ addEventListener("scroll", hush, {passive: true});
 addEventListener("keydown", event => event.key === "Escape" && hush());
 
 function choice(label, options, change, chosen = 0) {
-  const select = el("select", {onchange: () => change(Number(select.value)), "aria-label": label},
+  const select = el("select", {onchange: () => { change(Number(select.value)); refresh(); }, "aria-label": label},
     ...options.map((text, i) => el("option", i === chosen ? {value: i, selected: ""} : {value: i}, text)));
   const made = el("label", {}, label, select);
   made.set = i => { select.value = i; };
@@ -102,13 +123,14 @@ function table(rows, summary = "The numbers as a table") {
   };
   const made = el("details", {ontoggle: () => made.open && fill()}, el("summary", {}, summary), copy, done, box);
   made.refresh = () => made.open && fill();
+  tables.push(made);
   return made;
 }
 const legend = () => !DATA.families.length ? el("span") : el("div", {class: "legend", "aria-label": "Families"},
   ...DATA.families.map((family, i) => {
     const sign = el("span", {"aria-hidden": "true"}, SIGNS[i % 10] + " ");
     sign.style.color = colourOf(i);
-    const words = family.keywords.length ? ": " + family.keywords.slice(0, 3).join(", ") : "";
+    const words = family.keywords.length && family.members > 1 ? ": " + family.keywords.slice(0, 3).join(", ") : "";
     const title = family.members > 1 ? `family ${i + 1} (${family.members})` : `${NETS.find(net => net.family === i).short} alone`;
     return el("span", {}, sign, title + words);
   }));

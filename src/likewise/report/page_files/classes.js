@@ -3,7 +3,7 @@ block("classes", "films", (place, data) => {
   if (!data.films.length) return;
   const now = {film: 0, kind: 0, frame: 0};
   const film = () => data.films[now.film], kinds = () => film().kinds.map(kind => kind.title);
-  const slider = el("input", {type: "range", min: 0, "aria-label": "epoch", oninput: () => { now.frame = Number(slider.value); draw(); }});
+  const slider = el("input", {type: "range", min: 0, "aria-label": "epoch", oninput: () => { now.frame = Number(slider.value); draw(); refresh(); }});
   const epoch = el("b"), bar = el("label", {class: "wide"}, epoch, slider), head = controls(), curves = el("div", {class: "row"});
   const packs = new Map(), gridOf = kind => { if (!packs.has(kind)) packs.set(kind, unpack(kind.frames)); return packs.get(kind); };
   const setup = () => {
@@ -19,7 +19,7 @@ block("classes", "films", (place, data) => {
   const drawCurves = () => {
     const f = film();
     curves.replaceChildren(...f.curves.slice(0, 6).map(curve => {
-      const picture = el("div", {class: "chart"}), wide = Math.min(340, Math.max(220, place.clientWidth / 3 - 30));
+      const picture = el("div", {class: "chart"}), wide = Math.min(340, Math.max(220, roomOf(place, 1100) / 3 - 30));
       setTimeout(() => {
         const shapes = f.phases.map(end => ({type: "line", x0: end, x1: end, yref: "paper", y0: 0, y1: 1, line: {color: css("soft"), width: 1, dash: "dot"}}));
         if (curve.chance !== null) shapes.push({type: "line", xref: "paper", x0: 0, x1: 1, y0: curve.chance, y1: curve.chance, line: {color: css("soft"), width: 1.5, dash: "dash"}});
@@ -34,11 +34,9 @@ block("classes", "films", (place, data) => {
   };
   setup();
   const draw = heat(matrix, () => {
-    const f = film(), grid = gridOf(f.kinds[now.kind]);
-    let low = Infinity, high = -Infinity;
-    for (const v of grid.values) if (!Number.isNaN(v)) { low = Math.min(low, v); high = Math.max(high, v); }
+    const f = film();
     epoch.textContent = `epoch ${f.epochs[now.frame]}`;
-    return {title: `Classes by ${f.kinds[now.kind].title}`, rows: f.classes, columns: f.classes, range: low < high ? [low, high] : [0, 1], value: (i, j) => i === j ? NaN : at(i, j), largest: 34,
+    return {title: `Classes by ${f.kinds[now.kind].title}`, rows: f.classes, columns: f.classes, range: f.kinds[now.kind].scale, reach: f.kinds[now.kind].reach, stretched: true, self: true, value: at, largest: 34,
       tip: (i, j) => [i === j ? f.classes[i] : `${f.classes[i]} and ${f.classes[j]}`, `${f.kinds[now.kind].title}: ${num(at(i, j))}`, ...(bar.hidden ? [] : [`epoch ${f.epochs[now.frame]}`])]};
   });
   charts.push(drawCurves);
@@ -55,8 +53,9 @@ block("classes", "confusion", (place, data) => {
     let most = 1;
     found.classes.forEach((_, i) => found.classes.forEach((_, j) => { if (i !== j) most = Math.max(most, Math.abs(at(i, j))); }));
     const differ = now.other >= 0;
-    return {title: "Mistakes", rows: found.classes, columns: found.classes, range: differ ? [-most, most] : [0, most], diverging: differ, words: differ ? ["the second more", "the first more"] : ["mistakes", "mistakes"], largest: 34,
-      value: (i, j) => i === j ? NaN : at(i, j), tip: (i, j) => [i === j ? `${found.classes[i]} is right` : `${found.classes[i]} taken for ${found.classes[j]}`, `${differ ? "difference " : ""}${Math.round(at(i, j))} inputs`]};
+    return {title: "Mistakes", rows: found.classes, columns: found.classes, range: differ ? [-most, most] : [0, most], diverging: differ, words: differ ? ["the second more", "the first more"] : ["mistakes", "mistakes; white: right answers"], largest: 34,
+      yTitle: "true class", xTitle: "answer", plain: (i, j) => i === j && !differ, text: (i, j) => String(Math.round(at(i, j))),
+      value: at, tip: (i, j) => [i === j ? `${found.classes[i]} is right` : `${found.classes[i]} taken for ${found.classes[j]}`, `${differ ? "difference " : ""}${Math.round(at(i, j))} inputs`]};
   });
   place.append(table(() => [["true class", ...found.classes], ...found.classes.map((name, i) => [name, ...found.classes.map((_, j) => Math.round(at(i, j)))])]));
 });

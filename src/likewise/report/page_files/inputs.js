@@ -27,7 +27,6 @@ block("inputs", "inputs", (place, data) => {
       const answers = e.answers.map((answer, side) => el("div", {}, `${cut(NETS[chosen.pair[side]].short, 24)}: ${answer || "–"}${answer && e.truth ? (answer === e.truth ? " ✓" : " ✗") : ""}`));
       return el("div", {class: text === undefined ? "card" : "card text"}, ...shown, el("b", {}, `input ${e.row}`), e.truth ? ` is ${e.truth}` : "", el("div", {}, num(e.value)), ...answers);
     }));
-    numbers.refresh();
   };
   chosen.listeners.push(draw);
   place.append(numbers);

@@ -1,12 +1,14 @@
 // The matrix, the pair that was picked, and the map.
-const chosen = {measure: 0, order: 0, pair: NETS.length > 1 ? [0, 1] : null, listeners: []};
-const pickPair = (i, j) => { if (i !== j) { chosen.pair = [i, j]; chosen.listeners.forEach(listener => listener()); } };
+const widest = DATA.panels.disagreement?.gaps[0];  // the pair to open on: the one that views rank most differently
+const chosen = {measure: 0, order: 0, pair: widest ? [widest.a, widest.b] : NETS.length > 1 ? [0, 1] : null, listeners: []};
+const pickPair = (i, j) => { if (i !== j) { chosen.pair = [i, j]; chosen.listeners.forEach(listener => listener()); refresh(); } };
 const measures = (DATA.panels.matrix?.measures ?? []).map(m => ({...m, grid: Object.fromEntries(
   ["values", "ranks", "null", "q", "low", "high"].map(k => [k, m[k] ? {get pack() { return m[k]; }} : null]))}));
 const gridOf = (m, key) => { const held = m.grid[key]; if (!held) return null; return held.full ??= unpack(m[key]); };
 const cellOf = (m, key, i, j) => gridOf(m, key)?.at(i, j) ?? NaN;
 function orderOf(kind, m) {
   const all = NETS.map((_, i) => i);
+  if (kind === 4 && m.tree) return [...m.tree.order];
   if (kind === 1) return all.sort((a, b) => NETS[a].name.localeCompare(NETS[b].name, undefined, {numeric: true}));
   if (kind === 2) return all.sort((a, b) => (NETS[b].accuracy ?? -1) - (NETS[a].accuracy ?? -1));
   if (kind === 3) {
@@ -32,29 +34,40 @@ function pairLines(m, i, j) {
   if (m.saturated.some(s => s[0] === i && s[1] === j)) lines.push("saturated: any network of that width would score the same");
   return lines;
 }
+// Whether an order keeps what the tree joins side by side.
+function fits(tree, where) {
+  const spans = NETS.map((_, i) => [where.get(i), where.get(i), 1]);
+  return tree.merges.every(([a, b]) => { const [p, q] = [spans[a], spans[b]], span = [Math.min(p[0], q[0]), Math.max(p[1], q[1]), p[2] + q[2]]; spans.push(span); return span[1] - span[0] + 1 === span[2]; });
+}
+const signed = i => (DATA.families.length && familyOf(i) >= 0 ? SIGNS[familyOf(i) % 10] + " " : "") + NETS[i].short;
+// What `heat` draws of a measure: numbers in brackets are no more alike than chance; the tree stands beside its own order.
+function similarities(m, order, {families = true, tree = true} = {}) {
+  const {borders, folded} = familyMarks(order), where = new Map(order.map((i, k) => [i, k]));
+  const q = (i, j) => i === j ? NaN : cellOf(m, "q", order[i], order[j]);
+  const own = m.tree && fits(m.tree, where);
+  return {title: `Similarity by ${m.label}`, rows: order.map(signed), columns: order.map(i => NETS[i].short), range: m.scale, reversed: m.larger_is === "less alike", self: true,
+    value: (i, j) => cellOf(m, "values", order[i], order[j]), text: (i, j) => { const t = brief(cellOf(m, "values", order[i], order[j])); return q(i, j) > .05 ? `(${t})` : t; },
+    tip: (i, j) => pairLines(m, order[i], order[j]), marks: m.saturated.map(([i, j]) => [where.get(i), where.get(j)]), borders: families ? borders : [], foldedRows: families ? folded : [],
+    ...(m.view === "attacks" && !m.symmetric ? {yTitle: "attacks", xTitle: "is attacked"} : {}),
+    tree: tree && own ? {leaves: NETS.map((_, i) => where.get(i)), merges: m.tree.merges} : null, pick: (i, j) => pickPair(order[i], order[j])};
+}
+const described = (m, notes = true) => `${m.label}${m.stands_for ? ` (${m.stands_for})` : ""}: ${m.summary ? m.summary.replace(/\.$/, "") + "; " : ""}larger is ${m.larger_is}, range ${m.range}` + (m.n ? `, n = ${m.n} inputs` : "") + ". "
+  + (NETS.length <= NUMBERED && (gridOf(m, "q")?.values ?? []).some(q => q > .05) ? "In brackets: no more alike than chance (q > 0.05). " : "") + (notes ? m.notes : []).map(note => note.replace(/\.$/, "") + ".").join(" ");
 block("matrix", "matrix", place => {
-  const orders = ["families", "names", "accuracy", "mean similarity"].filter((_, k) => k !== 2 || NETS.some(net => net.accuracy !== null));
-  const kinds = [0, 1, 2, 3].filter(k => k !== 2 || NETS.some(net => net.accuracy !== null));
-  const views = [...new Set(measures.map(m => m.view))];
-  const direction = el("p", {class: "readout"});
-  place.append(controls(choice("Measure", measures.map(m => `${m.label} – ${m.view}`), k => { chosen.measure = k; draw(); numbers.refresh(); }),
-    choice("Order", orders.map(o => DATA.families.length || o !== "families" ? `by ${o}` : "as clustered"), k => { chosen.order = kinds[k]; draw(); })), direction, legend());
+  const options = [[0, DATA.families.length ? "by families" : "as clustered"], [4, "by its own tree"], [1, "by names"], ...(NETS.some(net => net.accuracy !== null) ? [[2, "by accuracy"]] : []), [3, "by mean similarity"]];
+  const direction = el("p", {class: "caption"});
+  place.append(controls(choice("Measure", measures.map(m => `${m.label} – ${m.view}`), k => { chosen.measure = k; draw(); }),
+    choice("Order", options.map(o => o[1]), k => { chosen.order = options[k][0]; draw(); })), legend());
   const draw = heat(place, () => {
-    const m = measures[chosen.measure], order = orderOf(chosen.order, m), {borders, folded} = familyMarks(order);
-    const where = new Map(order.map((i, k) => [i, k]));
-    direction.textContent = `${m.label}: larger is ${m.larger_is}, range ${m.range}` + (m.n ? `, n = ${m.n} inputs` : "") + (m.notes.length ? ". " + m.notes.map((note) => note.replace(/\.$/, "")).join(". ") + "." : "");
-    const names = order.map(i => (DATA.families.length && familyOf(i) >= 0 ? SIGNS[familyOf(i) % 10] + " " : "") + NETS[i].short);
-    return {title: `Similarity by ${m.label}`, rows: names, columns: order.map(i => NETS[i].short), range: m.scale, reversed: m.larger_is === "less alike",
-      value: (i, j) => i === j ? NaN : cellOf(m, "values", order[i], order[j]), tip: (i, j) => pairLines(m, order[i], order[j]),
-      marks: m.saturated.map(([i, j]) => [where.get(i), where.get(j)]), borders: chosen.order === 0 ? borders : [],
-      foldedRows: chosen.order === 0 ? folded : [], pick: (i, j) => pickPair(order[i], order[j])};
+    const m = measures[chosen.measure];
+    direction.textContent = described(m);
+    return similarities(m, orderOf(chosen.order, m), {families: chosen.order === 0});
   });
-  const numbers = table(() => {
-    const m = measures[chosen.measure], rows = [["a", "b", "value", "chance", "q", "low", "high", "rank"]];
+  place.append(direction, table(() => {
+    const m = measures[chosen.measure], rows = [["a", "b", m.label, "chance", "q", "low", "high", "rank"]];
     NETS.forEach((a, i) => NETS.forEach((b, j) => i < j && rows.push([a.name, b.name, ...["values", "null", "q", "low", "high", "ranks"].map(k => cellOf(m, k, i, j))])));
     return rows;
-  });
-  place.append(numbers);
+  }));
 });
 block("matrix", "pair", place => {
   if (NETS.length < 2) return;
@@ -64,8 +77,8 @@ block("matrix", "pair", place => {
   place.append(head, controls(...picks), picture, box);
   const rows = () => {
     const [i, j] = chosen.pair;
-    return [["measure", "view", "value", "chance", "q", "low", "high", "rank among pairs"], ...measures.map(m => [m.label, m.view,
-      ...["values", "null", "q", "low", "high", "ranks"].map(k => cellOf(m, k, i, j))])];
+    const columns = ["values", "null", "q", "low", "high", ...(NETS.length > 2 ? ["ranks"] : [])];
+    return [["measure", "view", "value", "chance", "q", "low", "high", ...(NETS.length > 2 ? ["rank among pairs"] : [])], ...measures.map(m => [m.label, m.view, ...columns.map(k => cellOf(m, k, i, j))])];
   };
   const numbers = table(rows, "All measures of this pair as a table");
   box.append(numbers);
@@ -73,14 +86,13 @@ block("matrix", "pair", place => {
     const [i, j] = chosen.pair;
     picks.forEach((pick, side) => pick.set(chosen.pair[side]));
     head.textContent = `${NETS[i].name} and ${NETS[j].name}, by all measures`;
-    numbers.refresh();
     const few = NETS.length < 3, known = measures.map(m => few ? cellOf(m, "values", i, j) : cellOf(m, "ranks", i, j));
     const kinds = [...new Set(measures.map(m => m.view))];
     picture.hidden = few;
     if (few) { numbers.open = true; numbers.refresh(); return; }
     Plotly.react(picture, [{type: "scatter", mode: "markers", x: known, y: measures.map((_, k) => k), hoverinfo: "none",
       marker: {size: 11, symbol: measures.map(m => MARKS[kinds.indexOf(m.view)]), color: measures.map(m => COLOURS[kinds.indexOf(m.view)])}}],
-    layout({width: Math.min(place.clientWidth, 900), height: 70 + 20 * measures.length, margin: {l: Math.min(230, place.clientWidth * .45), r: 18, t: 8, b: 46},
+    layout({width: roomOf(place, 900), height: 70 + 20 * measures.length, margin: {l: Math.min(230, roomOf(place) * .45), r: 18, t: 8, b: 46},
       xaxis: axis({range: [-.04, 1.04], tickformat: ".0%", nticks: 6, title: {text: "pairs that are less alike", font: {size: 11}}}),
       yaxis: axis({tickvals: measures.map((_, k) => k), ticktext: measures.map(m => plain(cut(m.label, 24)) + " "), range: [measures.length - .5, -.5], tickfont: {size: 11}})}), CONFIG);
     if (!picture.dataset.ready) {
@@ -109,38 +121,42 @@ function placed(xy, width, height, square) {
     return ["", "top center"];
   });
 }
+// A map of the networks: marks are families, colours too or something else.
+function drawMap(picture, one, {wide, tall, square, marker = null}) {
+  const xy = unpack(one.xy), all = NETS.map((_, i) => i), labelled = wide > 300 && NETS.length <= 120;
+  const labels = labelled ? placed(xy, wide - 40, tall - 40, square) : [];
+  Plotly.react(picture, [{type: "scatter", mode: labelled ? "markers+text" : "markers", x: all.map(i => xy.at(i, 0)), y: all.map(i => xy.at(i, 1)), hoverinfo: "none",
+    text: labels.map(label => label[0]), textposition: labels.map(label => label[1]), textfont: {size: 11, color: css("ink")}, cliponaxis: false,
+    marker: {size: 13, line: {width: 1, color: css("panel")}, symbol: all.map(i => MARKS[Math.max(0, familyOf(i)) % 10]), color: all.map(i => colourOf(familyOf(i))), ...marker}}],
+  layout({width: wide, height: tall, margin: {l: 30, r: 14, t: 10, b: 30},
+    xaxis: axis({showticklabels: false, automargin: false, title: {text: "first direction of the map", font: {size: 11}, standoff: 6}}),
+    yaxis: axis({showticklabels: false, scaleanchor: square ? "x" : undefined, title: {text: "second", font: {size: 11}, standoff: 6}})}), CONFIG);
+  if (picture.dataset.ready) return;
+  picture.dataset.ready = "1";
+  picture.on("plotly_hover", e => { const i = e.points[0].pointIndex, net = NETS[i];
+    say([net.name, ...(net.family < 0 ? [] : [`family ${net.family + 1}`]), ...(net.accuracy === null ? [] : [`accuracy ${percent(net.accuracy)}`]),
+      ...Object.entries(net.components).slice(0, 6).map(([k, v]) => `${k}: ${v}`)], e.event.clientX, e.event.clientY); });
+  picture.on("plotly_unhover", hush);
+}
 block("map", "map", (place, data) => {
   const picture = el("div", {class: "chart"}), stress = el("p", {class: "readout"});
   const parts = [...new Set(NETS.flatMap(net => Object.keys(net.components)))];
   const colours = ["families", ...(NETS.some(net => net.accuracy !== null) ? ["accuracy"] : []), ...parts];
   const now = {map: 0, how: "mds", colour: "families"};
   place.append(controls(choice("Measure", data.maps.map(m => m.label), k => { now.map = k; draw(); }),
-    choice("Map", ["distances (MDS)", "spectral"], k => { now.how = k ? "spectral" : "mds"; draw(); }),
+    choice("Map", ["distances (multidimensional scaling)", "spectral"], k => { now.how = k ? "spectral" : "mds"; draw(); }),
     choice("Colour", colours.map(c => `by ${c}`), k => { now.colour = colours[k]; draw(); })), legend(), picture, stress);
   const draw = () => {
-    const one = data.maps[now.map][now.how], xy = unpack(one.xy), all = NETS.map((_, i) => i);
+    const one = data.maps[now.map][now.how], wide = roomOf(place);
     const kinds = [...new Set(NETS.map(net => net.components[now.colour] ?? ""))];
-    const colour = i => now.colour === "families" ? colourOf(familyOf(i)) : COLOURS[kinds.indexOf(NETS[i].components[now.colour] ?? "") % 10];
-    const marker = now.colour === "accuracy" ? {color: NETS.map(net => net.accuracy), colorscale: SCALE.map((c, i) => [i / 9, c]), showscale: true,
-      colorbar: {title: {text: "accuracy", font: {size: 11}}, thickness: 10, tickformat: ".0%", len: .8}} : {color: all.map(colour)};
-    const wide = Math.min(place.clientWidth, 1000), labelled = wide > 420;
-    const labels = labelled ? placed(xy, wide, Math.max(320, Math.min(560, wide * .62)), now.how === "mds") : [];
-    stress.textContent = `Stress ${percent(one.stress)}: how far distances on the map are from the true ones.`
+    const marker = now.colour === "families" ? null : now.colour === "accuracy" ? {color: NETS.map(net => net.accuracy), colorscale: SCALE.map((c, i) => [i / 9, c]), showscale: true,
+      colorbar: {title: {text: "accuracy", font: {size: 11}}, thickness: 10, tickformat: ".0%", len: .8}} : {color: NETS.map(net => COLOURS[kinds.indexOf(net.components[now.colour] ?? "") % 10])};
+    stress.textContent = `Stress ${percent(one.stress)}: how far distances on the map are from the true ones. Near is alike; the directions have no meaning of their own.`
       + (now.colour === "families" || now.colour === "accuracy" ? "" : " Colours: " + kinds.filter(k => k).join(", ") + ".");
-    Plotly.react(picture, [{type: "scatter", mode: labelled ? "markers+text" : "markers", x: all.map(i => xy.at(i, 0)), y: all.map(i => xy.at(i, 1)), hoverinfo: "none",
-      text: labels.map(label => label[0]), textposition: labels.map(label => label[1]), textfont: {size: 11, color: css("ink")}, cliponaxis: false,
-      marker: {size: 13, line: {width: 1, color: css("panel")}, symbol: all.map(i => MARKS[Math.max(0, familyOf(i)) % 10]), ...marker}}],
-    layout({width: wide, height: Math.max(320, Math.min(560, wide * .62)), margin: {l: 20, r: 20, t: 16, b: 20},
-      xaxis: axis({showticklabels: false, automargin: false}), yaxis: axis({showticklabels: false, scaleanchor: now.how === "mds" ? "x" : undefined})}), CONFIG);
-    if (!picture.dataset.ready) {
-      picture.dataset.ready = "1";
-      picture.on("plotly_hover", e => { const i = e.points[0].pointIndex, net = NETS[i];
-        say([net.name, ...(net.family < 0 ? [] : [`family ${net.family + 1}`]), ...(net.accuracy === null ? [] : [`accuracy ${percent(net.accuracy)}`]),
-          ...Object.entries(net.components).slice(0, 6).map(([k, v]) => `${k}: ${v}`)], e.event.clientX, e.event.clientY); });
-      picture.on("plotly_unhover", hush);
-    }
+    drawMap(picture, one, {wide, tall: Math.max(320, Math.min(560, wide * .62)), square: now.how === "mds", marker});
   };
   chart(draw);
   place.append(table(() => { const xy = unpack(data.maps[now.map][now.how].xy);
-    return [["network", "family", "accuracy", "x", "y"], ...NETS.map((net, i) => [net.name, net.family + 1, net.accuracy ?? NaN, xy.at(i, 0), xy.at(i, 1)])]; }));
+    return [["network", "family", ...(colours.includes("accuracy") ? ["accuracy"] : []), ...(parts.includes(now.colour) ? [now.colour] : []), "x", "y"],
+      ...NETS.map((net, i) => [net.name, net.family < 0 ? "" : net.family + 1, ...(colours.includes("accuracy") ? [net.accuracy ?? NaN] : []), ...(parts.includes(now.colour) ? [net.components[now.colour] ?? ""] : []), xy.at(i, 0), xy.at(i, 1)])]; }));
 });

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from likewise.matrices.score import LEVEL
 from likewise.matrices.shares import wilson
 from likewise.report.families import ReportNetworks
 from likewise.report.panels.panel import Finding, Material, Panel, pack, rounded, tested
+from likewise.report.words import listed, with_full_name
 from likewise.transfer.matrix import TransferMatrix
 
 SIZE = 3  # members of the ensemble
@@ -32,7 +33,7 @@ def panel(material: Material) -> Panel | None:
     fair = matrix.reordered([name for name in matrix.names if name not in networks.outside])
     ensemble, teacher = _ensemble(fair), _teacher(fair, networks)
     about = matrix.about
-    attack = ", ".join(f"{key} {about[key]}" for key in ("attack", "eps", "iterations") if key in about)
+    attack = _attack(about)
     fooled = np.diag(fair.rates)
     strongest = ""
     if np.isfinite(fooled).any():
@@ -42,7 +43,7 @@ def panel(material: Material) -> Panel | None:
     return Panel(
         "attacks",
         "Does what fools one network fool another?",
-        f"{len(matrix)} networks, {len(matrix.labels)} inputs{f' ({attack})' if attack else ''}.{strongest}",
+        f"{len(matrix)} networks, {len(matrix.labels)} inputs{f', {attack}' if attack else ''}.{strongest}",
         "A cell is the share of inputs, among those both networks classify correctly, on which the example made from "
         "the row fools the column. The diagonal is how often an attack fools the network it was made for. Bright "
         "columns are easily fooled by any examples, bright rows make examples that transfer. Examples transfer between "
@@ -62,7 +63,17 @@ def panel(material: Material) -> Panel | None:
         else (),
         ("rates", "own", "picks"),
         (*_most_robust(fair), *_most_transfer(fair), *_ensemble_finding(ensemble), *_teacher_finding(teacher)),
+        tuple(_ensemble_advice(ensemble)),
     )
+
+
+def _attack(about: Mapping[str, Any]) -> str:
+    """The attack and how far it goes, in words."""
+    if "attack" not in about:
+        return ""
+    options = {**about, **(about.get("options") or {})}
+    size = [f"{key} {options[key]}" for key in ("eps", "iterations") if options.get(key) is not None]
+    return f"attacked by {', '.join([with_full_name(str(about['attack'])), *size])}"
 
 
 def _robustness(matrix: TransferMatrix, i: int) -> dict[str, Any]:
@@ -153,6 +164,19 @@ def _ensemble_finding(pick: Pick | None) -> Iterator[Finding]:
         text = f"Not enough data to say which ensemble to pick (n = {inputs}): {members} would err {less}"
     evidence = f"Tested on {inputs} inputs that were not used for the choice; the gain of chance is 0."
     yield Finding(text, evidence, "attacks", significant)
+
+
+def _ensemble_advice(pick: Pick | None) -> Iterator[Finding]:
+    """The ensemble to take, where it is surely better than others of its size."""
+    if pick is None or pick.held_out is None or pick.held_out.gains["random"].low <= 0:
+        return
+    gain, errors = (100 * number.value for number in (pick.held_out.gains["random"], pick.held_out.errors["pick"]))
+    yield Finding(
+        f"For an ensemble, take {listed(pick.members)}: together they err on {errors:.1f} % of held-out inputs, "
+        f"{gain:.1f} points less than {SIZE} networks at random.",
+        "The interval of the gain lies above 0, on inputs that were not used for the choice.",
+        "attacks",
+    )
 
 
 def _teacher(matrix: TransferMatrix, networks: ReportNetworks) -> TeacherPick | None:

@@ -16,11 +16,13 @@ from likewise.classes.inspector import Inspector
 from likewise.classes.pictures import LARGEST, TITLES
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import LikewiseError
+from likewise.matrices.heatmap import colour_range
 from likewise.matrices.score import LEVEL
 from likewise.report.panels.panel import Finding, Material, Panel, counted, pack, rounded, tested
 from likewise.report.runs import Runs
 
 FRAMES = 40  # epochs in the slider
+CONFUSED = "The networks confuse "
 
 
 @dataclass(frozen=True)
@@ -59,15 +61,29 @@ def panel(material: Material) -> Panel | None:
         "classes",
         "Which classes does a network find alike?",
         answer,
-        "Matrices are of classes: how alike a network's weights, mistakes or features make them, off the diagonal. The "
-        "slider moves through the epochs of a training; curves show the indices of every epoch, their chance level "
+        "Matrices are of classes: how alike a network's weights, mistakes or features make them, 1 on the diagonal. "
+        "The slider moves through the epochs of a training; curves show the indices of every epoch, their chance level "
         "dashed, and the ends of its phases dotted. In the confusion matrix, rows are true classes and columns are "
-        "answers.",
+        "answers. Short names are those of the paper: NCSM, CCSM and TNCSM are matrices of class similarity, from the "
+        "classifier's weights, from confusions, and from the mean features of classes; SAI (similarity alignment "
+        "index) is how far two of them agree; WSI (weights similarity index) how alike the rows of the classifier are; "
+        "NIDM and WIDM say how near mistakes are to the truth, by the network's own similarity and by WordNet.",
         data,
         (),
         ("films", "confusion"),
         tuple(findings),
+        tuple(_advice(findings)),
     )
+
+
+def _advice(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The classes to look at, where networks surely confuse them more than others."""
+    for finding in findings:
+        if finding.significant and finding.text.startswith(CONFUSED):
+            both, _, counts = finding.text.removeprefix(CONFUSED).partition(" most: ")
+            yield Finding(
+                f"Look at inputs of the classes {both}, which are confused most: {counts}", finding.evidence, "classes"
+            )
 
 
 def _training(name: str, inspector: Inspector) -> dict[str, Any] | None:
@@ -90,13 +106,13 @@ def _training(name: str, inspector: Inspector) -> dict[str, Any] | None:
         ends = [int(end) for end in (phases.surge_end, phases.refinement_end) if end is not None]
     except (LikewiseError, AttributeError):
         ends = []
-    grids = {kind: np.concatenate([frame[kind].only(order).off_diagonal() for frame in frames]) for kind in kinds}
+    grids = {kind: np.concatenate([frame[kind].only(order).values for frame in frames]) for kind in kinds}
     return {
         "name": name,
         "classes": order,
         "epochs": [epochs[row] for row in frame_rows],
         "all": epochs,
-        "kinds": [{"title": TITLES[kind], "frames": pack(grid)} for kind, grid in grids.items()],
+        "kinds": [_kind(TITLES[kind], kind, grid) for kind, grid in grids.items()],
         "curves": curves,
         "phases": ends,
     }
@@ -105,8 +121,18 @@ def _training(name: str, inspector: Inspector) -> dict[str, Any] | None:
 def _saved(name: str, matrix: ClassSimilarity) -> dict[str, Any]:
     """One matrix of classes, as a training of one epoch."""
     order = matrix.order()
-    kinds = [{"title": matrix.short, "frames": pack(matrix.only(order).off_diagonal())}]
+    kinds = [_kind(matrix.short, matrix.kind, matrix.only(order).values)]
     return {"name": name, "classes": order, "epochs": [0], "all": [], "kinds": kinds, "curves": [], "phases": []}
+
+
+def _kind(title: str, kind: str, grid: Array) -> dict[str, Any]:
+    """Matrices of one kind over epochs, their range, and how much of it they use off the diagonal."""
+    bounds: tuple[float | None, float | None] = (0.0, 1.0)
+    if kind != "confusion":
+        bounds = (-1.0, 1.0) if np.nanmax(np.abs(grid), initial=0) <= 1 else (0.0, None)
+    off = grid.reshape(-1, grid.shape[1], grid.shape[1])[:, ~np.eye(grid.shape[1], dtype=bool)]
+    reach = [float(np.nanmin(off)), float(np.nanmax(off))] if np.isfinite(off).any() else [0.0, 1.0]
+    return {"title": title, "frames": pack(grid), "scale": list(colour_range(grid, bounds)), "reach": reach}
 
 
 def _confusions(runs: Runs) -> Confusions | None:
@@ -164,7 +190,7 @@ def _most_confused(confusions: Confusions) -> Iterator[Finding]:
     p = min(1.0, pairs * binomtest(int(both[i, j]), len(inputs), 1 / pairs, alternative="greater").pvalue)
     confusing = int((confusions.tables[sound, i, j] + confusions.tables[sound, j, i] > 0).sum())
     yield tested(
-        f"The networks confuse {classes[i]} and {classes[j]} most: on {int(both[i, j])} of {len(inputs)} inputs that "
+        f"{CONFUSED}{classes[i]} and {classes[j]} most: on {int(both[i, j])} of {len(inputs)} inputs that "
         f"any network gets wrong, by {confusing} of {int(sound.sum())} networks that are right on more than half.",
         f"Mistakes that fall anywhere would give {len(inputs) / pairs:.1f} (p = {p:.2g}, corrected for {pairs} pairs "
         "of classes).",

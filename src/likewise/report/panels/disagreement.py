@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -14,7 +14,7 @@ from likewise.analysis.matrix_agreement import agreement
 from likewise.errors import LikewiseError
 from likewise.matrices.score import LEVEL
 from likewise.matrices.similarity import SimilarityMatrix
-from likewise.report.grids import ScoreGrid, ViewRanks
+from likewise.report.grids import ScoreGrid, ViewRanks, comparable_scores
 from likewise.report.panels.panel import Finding, Material, Panel, counted, pack, rounded
 
 PERMUTATIONS, RESAMPLES, MANY = 1999, 200, 30  # half of both from so many pairs of measures on
@@ -53,7 +53,8 @@ def panel(material: Material) -> Panel | None:
     scores, views, names = material.scores, material.views, material.networks.names
     if len(scores) < 2 or len(names) < 3:
         return None
-    correlations, gaps = rank_agreement(scores), _gaps(views, names, material.networks.outside)
+    far = np.array([name in material.networks.outside for name in names])
+    correlations, gaps = rank_agreement(scores, far), _gaps(views, names, material.networks.outside)
     answer = f"{counted(len(views), 'view')}: {', '.join(view.name for view in views)}."
     if correlations is not None:
         q = correlations["q"][np.triu_indices(len(scores), 1)]
@@ -88,6 +89,7 @@ def panel(material: Material) -> Panel | None:
         (),
         ("agreement", "gaps"),
         _findings(gaps, len(names)),
+        tuple(_advice(gaps)),
     )
 
 
@@ -118,9 +120,23 @@ def _findings(gaps: Sequence[Gap], networks: int) -> tuple[Finding, ...]:
     return (Finding(text, evidence, "disagreement", gap.significant),)
 
 
-def rank_agreement(scores: Sequence[ScoreGrid], *, seed: int = 0) -> dict[str, Array] | None:
-    """Spearman's correlation of ranks between all measures, intervals over networks, p and q by Mantel's test."""
+def _advice(gaps: Sequence[Gap]) -> Iterator[Finding]:
+    """The pair to look at first, where views surely disagree on it."""
+    gap = next((gap for gap in gaps if gap.significant), None)
+    if gap is not None:
+        evidence = "The intervals of its ranks, widened for the number of pairs, lie apart."
+        yield Finding(f"Look at {gap.a} and {gap.b} first: {gap.sentence}", evidence, "disagreement")
+
+
+def rank_agreement(scores: Sequence[ScoreGrid], far: Array | None = None, *, seed: int = 0) -> dict[str, Array] | None:
+    """Spearman's correlation of ranks between all measures, intervals over networks, p and q by Mantel's test.
+
+    Attacks say nothing of networks whose accuracy is `far` from the others'.
+    """
     from scipy.stats import false_discovery_control
+
+    if far is not None:
+        scores = [replace(score, values=comparable_scores(score.values, score.view, far)) for score in scores]
 
     count = len(scores)
     grids = {name: np.full((count, count), np.nan) for name in ("rho", "low", "high", "p", "q", "networks")}

@@ -9,6 +9,7 @@ import numpy as np
 from likewise.comparison.influence import LEFT_OUT, Influence
 from likewise.difference.inputs import data_url
 from likewise.report.panels.panel import Material, Panel, pack
+from likewise.report.words import listed, with_full_name
 
 INPUTS, FEWER, PAIRS = 8, 3, 3000  # inputs per pair, fewer where there are more pairs times measures than this
 LONGEST = 400  # letters of a text
@@ -21,7 +22,8 @@ def panel(material: Material) -> Panel | None:
     if not influences:
         return None
     first = influences[0]
-    answer = f"By {', '.join(first.measures)}: for each pair, the inputs that lower similarity most."
+    measures = listed([with_full_name(measure) for measure in first.measures])
+    answer = f"By {measures}: for each pair, the inputs that lower similarity most."
     rows, counts = np.unique(first.rows[first.rows >= 0], return_counts=True)
     if len(rows):
         row = int(rows[counts.argmax()])

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from likewise.errors import LikewiseError
+from likewise.matrices.heatmap import colour_range
+from likewise.matrices.score import Bounds
+from likewise.measures.registry import get
 from likewise.report.panels.panel import Material, Panel, pack
 
 
@@ -22,7 +26,13 @@ def panel(material: Material) -> Panel | None:
             )
         facts = {"a": matrix.a, "b": matrix.b, "rows": list(matrix.rows), "columns": list(matrix.columns)}
         facts |= {"measure": matrix.measure, "larger_is": matrix.larger_is or "more alike"}
-        matrices.append({**facts, "values": pack(matrix.values)})
+        matrices.append(
+            {
+                **facts,
+                "values": pack(matrix.values),
+                "scale": list(colour_range(matrix.values, _bounds(matrix.measure))),
+            }
+        )
     return Panel(
         "layers",
         "Which layers are alike?",
@@ -33,3 +43,11 @@ def panel(material: Material) -> Panel | None:
         (),
         ("layers",),
     )
+
+
+def _bounds(measure: str) -> Bounds:
+    """The range of a measure; of one of somebody else, nothing is known."""
+    try:
+        return get(measure).info.bounds
+    except LikewiseError:
+        return (None, None)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from math import comb
 from typing import Any
 
 import numpy as np
 
-from likewise._base.arrays import Array
+from likewise.errors import LikewiseError
+from likewise.matrices.heatmap import colour_range
+from likewise.matrices.labelled import linkage_tree
 from likewise.matrices.score import LEVEL, range_text, untrained_note
+from likewise.matrices.similarity import ALIKE
+from likewise.measures.registry import get
 from likewise.report.families import ReportNetworks
 from likewise.report.grids import ScoreGrid
+from likewise.report.outlier import alone, odd_one_out
 from likewise.report.panels.panel import Finding, Material, Panel, counted, pack
+from likewise.report.words import full_name, with_full_name
 from likewise.transfer.matrix import CLOSE
 
 Pair = tuple[int, int]
@@ -26,23 +31,43 @@ def panel(material: Material) -> Panel | None:
     networks, scores = material.networks, material.scores
     if not scores:
         return None
-    count = len(networks.names)
-    chance = ""
-    if scores[0].has_null:
-        beyond = int((scores[0].q[np.triu_indices(count, 1)] <= LEVEL).sum())
-        chance = f" By {scores[0].label}, {beyond} pairs are more alike than chance (q ≤ 0.05)."
     return Panel(
         "matrix",
         "Which networks are alike?",
-        f"{count} networks, {counted(comb(count, 2), 'pair')}, {counted(len(scores), 'measure')}.{chance}",
-        "Bright is alike and dark is unlike, for similarities and distances; grey is undefined. Point at a cell, or "
-        "use the arrow keys, for its value, what chance gives, its interval over inputs and the number of inputs. "
-        "Click it, or press Enter, for everything about the pair. Ranks are shares of pairs that are less alike.",
+        _answer(scores[0], networks.names),
+        "Bright is alike and dark is unlike, for similarities and distances; grey is undefined. Colours span the range "
+        "of the measure, the same in every report; where a distance has no largest value, that of these networks. "
+        "The tree joins the most alike networks first (average linkage). Point at a cell, or use the arrow keys, for "
+        "its value, what chance gives, its interval over inputs and the number of inputs. Click it, or press Enter, "
+        "for everything about the pair. Ranks are shares of pairs that are less alike; q is a p-value corrected for "
+        "the number of pairs.",
         {"measures": [_measure(score, networks) for score in scores]},
         tuple(_warnings(networks, scores)),
         ("matrix", "pair"),
         (*_outlier(material), *_extremes(material)),
     )
+
+
+def _answer(score: ScoreGrid, names: Sequence[str]) -> str:
+    """The ends of the first measure, and how many pairs are more alike than chance."""
+    upper = np.triu_indices(len(names), 1)
+    pairs = [pair for pair in combinations(range(len(names)), 2) if np.isfinite(score.alike[pair])]
+    if not pairs:
+        return f"No pair of {len(names)} networks has a score by {score.label}."
+    ranked = sorted(pairs, key=lambda pair: -score.alike[pair])
+    ends = [f"{names[i]} and {names[j]} ({_value(score, (i, j))})" for i, j in (ranked[0], ranked[-1])]
+    text = f"By {with_full_name(score.label)}: {ends[0]}"
+    if len(pairs) > 1:
+        text = f"By {with_full_name(score.label)}, {ends[0]} score as most alike, {ends[1]} as least"
+    if not score.has_null:
+        return f"{text}. What chance gives was not tested."
+    beyond = int((score.q[upper] <= LEVEL).sum())
+    number = (
+        f"All {len(pairs)} pairs are"
+        if beyond == len(pairs) > 1
+        else f"{beyond} of {counted(len(pairs), 'pair')} {'is' if beyond == 1 else 'are'}"
+    )
+    return f"{text}. {number} more alike than chance (q ≤ 0.05)."
 
 
 def _measure(score: ScoreGrid, networks: ReportNetworks) -> dict[str, Any]:
@@ -54,28 +79,33 @@ def _measure(score: ScoreGrid, networks: ReportNetworks) -> dict[str, Any]:
         "larger_is": matrix.larger_is,
         "range": range_text(matrix.bounds),
         "n": score.n,
-        "scale": _scale(score),
+        "scale": list(colour_range(score.values, matrix.bounds)),
+        "symmetric": bool(np.array_equal(score.values, score.values.T, equal_nan=True)),
+        "summary": _summary(matrix.measure),
+        "stands_for": full_name(matrix.measure),
+        "tree": _tree(score),
         "reasons": [[index[a], index[b], reason] for (a, b), reason in matrix.reasons.items()],
         "saturated": [[index[a], index[b]] for a, b in matrix.saturated],
-        "notes": [*matrix.legend(), *matrix.notes()],
+        "notes": [*(line for line in matrix.legend() if not line.startswith(ALIKE)), *matrix.notes()],
         **{name: pack(grid) for name, grid in grids.items() if name == "values" or np.isfinite(grid).any()},
     }
 
 
-def _scale(score: ScoreGrid) -> list[float]:
-    """The values that colours span: those of the pairs, and the ends of the range where they are near."""
-    values = score.values[~np.eye(len(score.values), dtype=bool)]
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return [0.0, 1.0]
-    low, high = float(values.min()), float(values.max())
-    reach = high - low
-    first, last = score.matrix.bounds
-    if reach == 0:  # one pair: its position between 0 and the end of the range
-        return [min(0.0, low), float(last) if last is not None and np.isfinite(last) else max(2 * high, 1.0)]
-    low = float(first) if first is not None and low - first < reach / 2 else low
-    high = float(last) if last is not None and last - high < reach / 2 else high
-    return [low, high]
+def _summary(measure: str) -> str:
+    """What a measure looks at, in a sentence; nothing for one of somebody else."""
+    try:
+        return get(measure).info.summary
+    except LikewiseError:
+        return ""
+
+
+def _tree(score: ScoreGrid) -> dict[str, Any] | None:
+    """The tree of average linkage over all networks, in the order in which its leaves lie; None where pairs lack."""
+    alike = score.alike
+    if len(alike) < 3 or not np.isfinite(alike[np.triu_indices(len(alike), 1)]).all():
+        return None
+    merges, order = linkage_tree(np.where(np.eye(len(alike), dtype=bool), np.nanmax(alike), alike))
+    return {"order": order, "merges": [[int(a), int(b), float(f"{height:.4g}")] for a, b, height in merges]}
 
 
 def _warnings(networks: ReportNetworks, scores: Sequence[ScoreGrid]) -> Iterator[str]:
@@ -106,33 +136,18 @@ def _warnings(networks: ReportNetworks, scores: Sequence[ScoreGrid]) -> Iterator
 
 def _outlier(material: Material) -> Iterator[Finding]:
     """The network least like the others, if more views agree on it than views that pick at random would."""
-    names, views = material.networks.names, material.views
-    m, count = len(names), len(views)
-    if m < 4:
-        return
-    picks = [_least_alike(view.ranks, 1.0) for view in views]
-    outlier = max(set(picks), key=picks.count)
-    families = material.networks.families
-    if families is not None and families.clusters.k > 1 and [names[outlier]] in families.clusters.groups():
+    outlier = odd_one_out(material)
+    if outlier is None or outlier.name in alone(material.networks):
         return  # that it is a family of its own is said already
-    agree = picks.count(outlier)
-    p = min(1.0, m * sum(comb(count, k) * (1 / m) ** k * (1 - 1 / m) ** (count - k) for k in range(agree, count + 1)))
-    measures = [score for score in material.scores if np.isfinite(score.alike).any()]
-    same = sum(_least_alike(score.alike, np.inf) == outlier for score in measures)
-    votes = f"{agree} of {count} views and {same} of {len(measures)} measures find it least like the others."
-    text = f"{names[outlier]} is the outlier: {votes}"
-    if p > LEVEL:
-        text = f"Not enough data to name the outlier (n = {counted(count, 'view')}). {names[outlier]}: {votes}"
-    chance = f"Views that pick any of {m} networks at random would agree so with p = {p:.2g}."
-    yield Finding(text, chance, "matrix", p <= LEVEL)
-
-
-def _least_alike(grid: Array, undefined: float) -> int:
-    """The row with the smallest mean; a row without any value counts as `undefined`."""
-    finite = np.isfinite(grid)
-    counts = finite.sum(axis=1)
-    means = np.where(finite, grid, 0.0).sum(axis=1) / np.maximum(counts, 1)
-    return int(np.where(counts > 0, means, undefined).argmin())
+    votes = (
+        f"{len(outlier.views)} of {outlier.voting} views and {outlier.same} of {outlier.measures} measures find it "
+        "least like the others."
+    )
+    text = f"{outlier.name} is the outlier: {votes}"
+    if not outlier.significant:
+        text = f"Not enough data to name the outlier (n = {counted(outlier.voting, 'view')}). {outlier.name}: {votes}"
+    chance = f"Views that pick any of {len(material.networks.names)} networks at random would agree so with p = "
+    yield Finding(text, f"{chance}{outlier.p:.2g}.", "matrix", outlier.significant)
 
 
 def _extremes(material: Material) -> Iterator[Finding]:

@@ -66,6 +66,7 @@ class Panel:
     warnings: tuple[str, ...] = ()
     blocks: tuple[str, ...] = ()  # where charts go, by name
     findings: tuple[Finding, ...] = ()
+    advice: tuple[Finding, ...] = ()  # what to do next, of what was found
 
 
 def counted(count: int, noun: str) -> str:

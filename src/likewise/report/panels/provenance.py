@@ -19,7 +19,9 @@ def panel(material: Material) -> Panel:
     versions = {"likewise": __version__, "python": platform.python_version(), "torch": torch.__version__}
     facts = []
     for label, matrix in matrices.items():
-        about = {key: value for key, value in matrix.about.items() if key not in ("likewise", "untrained")}
+        about = {
+            key: value for key, value in matrix.about.items() if key not in ("likewise", "untrained", "accuracies")
+        }
         words = [f"{key} {_word(value)}" for key, value in about.items() if value not in ("", {}, None)]
         facts.append((label, ", ".join(words)))
     others = {str(matrix.about["likewise"]) for matrix in matrices.values() if "likewise" in matrix.about}

@@ -24,9 +24,9 @@ def panel(material: Material) -> Panel | None:
     return Panel(
         "unseen",
         "What does a network make of a class it never saw?",
-        f"{results[0].network} describes {amalgam.idxmax()} most differently when it never saw it (Amalgam "
-        f"{amalgam.max():.2f} of 1), {amalgam.idxmin()} least ({amalgam.min():.2f}); DBI is {frame['DBI'].mean():.2f} "
-        "on average.",
+        f"{results[0].network} describes {amalgam.idxmax()} most differently when it never saw it (Amalgam metric "
+        f"{amalgam.max():.2f} of 1), {amalgam.idxmin()} least ({amalgam.min():.2f}); the "
+        f"Davies-Bouldin index (DBI) is {frame['DBI'].mean():.2f} on average.",
         "A network is trained without each class in turn and then shown it. DBI (Davies-Bouldin, smaller is better) "
         "says how compact the soft labels of the unseen class are, compared with those of other unseen classes; "
         "Amalgam (AM, smaller is better) how far they are from those of a network that saw it. Normalised values lie "

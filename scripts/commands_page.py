@@ -20,6 +20,7 @@ PAGES = {  # where more is said
     "benchmark": "benchmark.md",
     "classes": "class-similarity.md",
     "compare": "comparing.md",
+    "complete": "running.md",
     "data": "data.md",
     "demo": "report.md",
     "diff": "diff.md",

@@ -172,3 +172,18 @@ def test_results_are_there_whatever_goes_wrong_with_the_record_of_the_command(
         assert (out / "scores.csv").is_file()
         (out / "command.txt").unlink(missing_ok=True) if not sentence else None
         (out / "command.txt").mkdir(exist_ok=True)
+
+
+def test_progress_and_warnings_are_shown_as_asked(tmp_path: Path) -> None:
+    """Lines on stderr with --progress plain, nothing with --quiet; results on stdout are the same."""
+    for name in ("a", "b", "c"):
+        np.save(tmp_path / f"{name}.npy", np.random.default_rng(ord(name)).normal(size=(12, 30)))
+    words = ["compare", "a.npy", "b.npy", "c.npy", "-m", "svcca"]
+    plain = run(*words, "--progress", "plain", cwd=tmp_path)
+    quiet = run("--quiet", *words, cwd=tmp_path)
+    assert (plain.returncode, quiet.returncode, quiet.stderr) == (0, 0, "")
+    assert plain.stdout == quiet.stdout != ""
+    assert "comparing: 0 of 3 after 0 s" in plain.stderr.splitlines()
+    wrong = run(*words, "--progress", "loud", cwd=tmp_path)
+    assert wrong.returncode == 1
+    assert wrong.stderr == "likewise: --progress is 'loud'. Choose plain (lines), bar or none.\n"

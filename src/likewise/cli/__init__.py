@@ -11,6 +11,7 @@ functions, so that `--help` and lists of names are printed without torch. The ro
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from contextlib import nullcontext
@@ -20,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 GROUP = "likewise.commands"
+COMPLETE = "_LIKEWISE_COMPLETE"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -35,6 +37,10 @@ def main(arguments: list[str] | None = None) -> None:
     if not debug:
         warnings.formatwarning = _one_line
     words = []
+    if COMPLETE in os.environ:  # a shell asks what may follow, by variables of its own
+        from typer.completion import completion_init
+
+        completion_init()
     try:
         style, typed = progress_style([word for word in typed if word not in ("--debug", "--quiet")])
         words = spread(typed) or ["--help"]

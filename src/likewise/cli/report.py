@@ -14,8 +14,14 @@ def report(
     runs: Annotated[list[Path], Argument(help="Folders that commands wrote by --out, or saved matrices.")],
     out: Annotated[Path, Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     title: Annotated[str | None, Option(help="The heading.")] = None,
+    figures: Annotated[Path | None, Option(help="Folder for every picture as PDF and SVG.")] = None,
 ) -> None:
     """Write a report of any results, as one HTML file."""
+    from likewise.report import figures as draw
+    from likewise.report import read_runs
     from likewise.report import report as write
 
-    echo(str(write(*runs, out=out, title=title)))
+    results = read_runs(*runs)
+    echo(str(write(results, out=out, title=title)))
+    if figures is not None:
+        echo(f"{len(draw(results, out=figures))} files in {figures}")

@@ -144,6 +144,17 @@ def draw_heatmap(figure: Figure, axis: Any, heatmap: Heatmap, *, leftmost: bool 
         axis.scatter(columns, rows, marker="x", s=12, linewidths=0.8, c=RED)
 
 
+def draw_tree(axis: Any, merges: np.ndarray, places: Sequence[int]) -> None:
+    """Draw the tree of rows beside their matrix: `merges` as in `linkage_tree`, and the place of each leaf."""
+    at = [(float(place), 0.0) for place in places]
+    for one, other, height in merges:
+        (y, x), (other_y, other_x) = at[int(one)], at[int(other)]
+        axis.plot([x, height, height, other_x], [y, y, other_y, other_y], color="#555555", linewidth=0.8)
+        at.append(((y + other_y) / 2, float(height)))
+    axis.set_ylim(len(places) - 0.5, -0.5)
+    axis.axis("off")
+
+
 def _label(axis: Any, heatmap: Heatmap, leftmost: bool) -> None:
     """Names along both sides, and the notes below."""
     rows, columns = list(heatmap.rows), list(heatmap.columns)

@@ -96,6 +96,19 @@ def pack(values: Any) -> dict[str, Any]:
     return {"shape": list(array.shape), "f4": _text(np.where(finite, array, np.nan).astype("<f4"))}
 
 
+def unpack(packed: dict[str, Any]) -> Array:
+    """The numbers that `pack` packed.
+
+    >>> unpack(pack([[0.0, 1.0], [np.nan, 0.5]])).round(3).tolist()
+    [[0.0, 1.0], [nan, 0.5]]
+    """
+    if "f4" in packed:
+        return np.frombuffer(base64.b64decode(packed["f4"]), "<f4").reshape(packed["shape"]).astype(np.float64)
+    whole = np.frombuffer(base64.b64decode(packed["u2"]), "<u2").reshape(packed["shape"])
+    values = packed["low"] + whole / LARGEST * (packed["high"] - packed["low"])
+    return np.where(whole > LARGEST, np.nan, values)
+
+
 def _text(array: Array) -> str:
     return base64.b64encode(array.tobytes()).decode()
 

@@ -1,4 +1,4 @@
-"""`likewise completion`: what a shell runs to complete commands and options."""
+"""`likewise complete`: what a shell runs to complete commands and options."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import Annotated
 
 from typer import Argument
 
+from likewise.cli import COMPLETE
 from likewise.cli._print import echo
 
 SHELLS = ("bash", "zsh", "fish")
 
 
-def completion(shell: Annotated[str, Argument(help="bash, zsh or fish.")]) -> None:
-    """Print the script that completes commands and options in a shell.
+def complete(shell: Annotated[str, Argument(help="bash, zsh or fish.")]) -> None:
+    """Print the script that completes commands in a shell.
 
-    For bash: likewise completion bash >> ~/.bashrc
+    For bash: likewise complete bash >> ~/.bashrc
     """
     from typer._completion_shared import get_completion_script
 
@@ -22,4 +23,4 @@ def completion(shell: Annotated[str, Argument(help="bash, zsh or fish.")]) -> No
 
     if shell not in SHELLS:
         raise OptionError(f"no completion for {shell!r}. Choose bash, zsh or fish.")
-    echo(get_completion_script(prog_name="likewise", complete_var="_LIKEWISE_COMPLETE", shell=shell))
+    echo(get_completion_script(prog_name="likewise", complete_var=COMPLETE, shell=shell))

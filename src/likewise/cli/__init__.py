@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
         warnings.formatwarning = _one_line
     words = []
     if COMPLETE in os.environ:  # a shell asks what may follow, by variables of its own
-        from typer.completion import completion_init
+        from typer._completion_classes import completion_init
 
         completion_init()
     try:

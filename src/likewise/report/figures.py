@@ -265,7 +265,10 @@ def _attacks(data: Any, page: Contents) -> Drawn:
         for place, (rate, i) in enumerate(own):
             label, entry = page.networks.family(names[i]), data["own"][i]
             ends = [[rate - entry["low"]], [entry["high"] - rate]]
-            style = {"color": COLOURS[max(0, label) % len(COLOURS)], "marker": MARKERS[max(0, label) % len(MARKERS)]}
+            style: dict[str, Any] = {
+                "color": COLOURS[max(0, label) % len(COLOURS)],
+                "marker": MARKERS[max(0, label) % len(MARKERS)],
+            }
             axis.errorbar([rate], [place], xerr=np.maximum(ends, 0), capsize=3, **style)
         axis.set_yticks(range(len(own)), [names[i] for _, i in own], fontsize=8)
         axis.set(xlim=(-0.02, 1.04), xlabel="share of inputs on which it is fooled by its own examples")
@@ -290,7 +293,12 @@ def _unseen(data: Any, page: Contents) -> Drawn:
         figure = _figure(6, 4)
         axis, xy, owners = figure.subplots(), unpack(net["points"]), np.array(net["owners"])
         for c, name in enumerate(net["classes"][:20]):
-            style = {"color": COLOURS[c % len(COLOURS)], "marker": MARKERS[c % len(MARKERS)], "s": 10, "alpha": 0.8}
+            style: dict[str, Any] = {
+                "color": COLOURS[c % len(COLOURS)],
+                "marker": MARKERS[c % len(MARKERS)],
+                "s": 10,
+                "alpha": 0.8,
+            }
             axis.scatter(*xy[owners == c].T, label=name, **style)
         axis.set(xticks=[], yticks=[], xlabel="first direction", ylabel="second")
         figure.legend(loc="outside right upper", fontsize=7)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from likewise._base.lazy import lazy
 from likewise.report.digits_demo import demo
-from likewise.report.figures import figures
 from likewise.report.page import report
 from likewise.report.panels.panel import Finding
+from likewise.report.paper_figures import figures
 from likewise.report.runs import Runs, read_runs
 
 __all__ = ["Finding", "Runs", "demo", "figures", "read_runs", "report"]

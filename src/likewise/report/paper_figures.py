@@ -225,7 +225,7 @@ def _classes(data: Any, page: Contents) -> Drawn:
         if film["curves"]:
             yield f"{film['name']}-curves", _curves(film)
     if data["confusion"] is not None:
-        total = sum(unpack(table) for table in data["confusion"]["tables"])
+        total = np.sum([unpack(table) for table in data["confusion"]["tables"]], axis=0)
         off = np.where(np.eye(len(total), dtype=bool), np.nan, total)
         classes = data["confusion"]["classes"]
         heatmap = Heatmap(off, classes, classes, "mistakes of all networks", bounds=(0, None))

@@ -177,7 +177,7 @@ def _layers(data: Any, page: Contents) -> Drawn:
 def _inputs(data: Any, page: Contents) -> Drawn:
     """The inputs of the pair that views rank most differently, else of the first."""
     names = _names(page)
-    gaps = next((panel.data["gaps"] for panel in page.panels if panel.id == "disagreement"), [])
+    gaps: list[dict[str, Any]] = next((panel.data["gaps"] for panel in page.panels if panel.id == "disagreement"), [])
     for number, entry in enumerate(data["sets"]):
         pairs = [(gap["a"], gap["b"]) for gap in gaps] + [tuple(entry["networks"][:2])]
         a, b = next(pair for pair in pairs if set(pair) <= set(entry["networks"]))
@@ -205,10 +205,10 @@ def _show_input(axis: Any, entry: dict[str, Any], row: int) -> None:
     import io
 
     if row in entry["pictures"]:
-        from PIL import Image
+        from matplotlib.image import imread
 
         content = base64.b64decode(entry["pictures"][row].partition(",")[2])
-        axis.imshow(np.asarray(Image.open(io.BytesIO(content)).convert("RGB")), interpolation="nearest")
+        axis.imshow(imread(io.BytesIO(content), format="png"), cmap="gray", interpolation="nearest")
         return
     text = textwrap.fill(entry["texts"].get(row, f"input {row}"), 22)
     axis.text(0.5, 0.5, text[:260], fontsize=6, ha="center", va="center", transform=axis.transAxes)

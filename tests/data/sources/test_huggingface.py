@@ -14,7 +14,7 @@ import pytest
 
 import likewise
 from likewise.data import as_data
-from likewise.errors import InputError
+from likewise.errors import InputError, LikewiseError
 from tests.helpers import sentence as refusal
 
 library: Any = pytest.importorskip("datasets")
@@ -87,6 +87,23 @@ def test_a_saved_folder_is_read_by_its_path(tmp_path: Path) -> None:
     assert refusal(InputError, likewise.dataset, f"{tmp_path}/two:tset") == (
         f"datasets:{tmp_path}/two has no split 'tset' ('train', 'dev'). Name one: 'datasets:{tmp_path}/two:train'."
     )
+
+
+@pytest.mark.parametrize("name", ["data-00000-of-00001.arrow", "dataset_info.json"])
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_pipe_or_a_link_in_a_saved_folder_is_refused(tmp_path: Path, name: str, kind: str) -> None:
+    folder = tmp_path / "saved"
+    labelled().save_to_disk(folder)
+    path = folder / name
+    path.rename(tmp_path / "elsewhere")
+    os.mkfifo(path) if kind == "pipe" else path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(LikewiseError) as error:
+        likewise.dataset(f"datasets:{folder}")
+    sentences = {
+        "pipe": f"{path} is a pipe, not a file. Give the path of a file.",
+        "link": f"{path} leads out of {folder}, whose files may only be read inside of it. Copy it there.",
+    }
+    assert str(error.value) == sentences[kind]
 
 
 def test_a_saved_folder_cannot_name_files_elsewhere(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from likewise._base.files import is_file, is_folder, reading
+from likewise._base.folders import file_of
 from likewise._base.optional import require
 from likewise.data.address import data_source
 from likewise.data.captions import Captioned
@@ -112,7 +113,10 @@ def _guarded(sentence: str, leave: type[Exception] = LikewiseError) -> Iterator[
 
 
 def _check_names(folder: Path) -> None:
-    """Refuse a folder whose lists name files elsewhere."""
+    """Refuse a folder whose lists name files elsewhere, or that holds what is no file: a pipe would wait for ever."""
+    for path in folder.rglob("*"):
+        if not path.is_dir():
+            file_of(folder, path.relative_to(folder).as_posix())
     for file in [folder / _DICT, folder / _STATE, *folder.glob(f"*/{_STATE}")]:
         if not file.is_file():
             continue

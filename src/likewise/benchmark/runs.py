@@ -134,6 +134,8 @@ def run(
     preset: str | Mapping[str, Any] = "small",
     seed: int = 0,
     engine: Any = None,
+    workers: int | None = None,
+    engine_options: Mapping[str, Any] | str | None = None,
     device: Any = None,
     progress: bool = True,
 ) -> BenchmarkRun:
@@ -151,7 +153,9 @@ def run(
             "seeds": 4, "training": {"epochs": 3}}.
         seed: Shifts the seeds of all networks: another seed is another repetition.
         engine: Where networks are trained and compared: None for one after another in this process, "processes" for
-            one per core, Dask, Ray or an executor.
+            one per core, Dask, Ray, Slurm or an executor. Its workers see the folder of the run.
+        workers: How many networks are trained at a time, where the engine leaves it open.
+        engine_options: What the engine's library takes for every task, such as `{"num_gpus": 1}`.
         device: Where networks are trained and shown inputs, by default the accelerator if there is one.
         progress: Whether progress is shown.
 
@@ -167,10 +171,10 @@ def run(
     folder = Path(out)
     plan = Plan.make(domain, data, network, groundings, measures, preset, seed)
     plan.check()
+    engine = engine_of(engine, workers=workers, options=engine_options)
     claim(folder, older=OLDER)
     _check_folder(folder, plan.settings())
     _write_run(folder, plan, {})
-    engine = engine_of(engine)
     tasks = plan.tasks(folder, 1 if not isinstance(engine, Local) else torch.get_num_threads(), device)
     records = make_all(tasks, engine, progress)
     validity = _validity(plan, records)

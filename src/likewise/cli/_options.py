@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ from typer import Option
 from likewise.errors import LARGEST_SEED, InputError
 from likewise.views.show import ENGINE, Show
 
-LEFT_OUT = ("progress", "engine_options")  # what a command always shows, and what has no words
+LEFT_OUT = ("progress",)  # what a command always shows
 ONE_LAYER = "The layer to look at; NETWORK:LAYER for one network. May be repeated."
 ROWS = "How maps and tokens become rows; by default flatten, mean for text."
 FOR_LAYERS = ("layers", "head", "reduce", "dtype")  # of no use where networks are attacked as a whole
@@ -43,28 +43,38 @@ def show_options(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of `Show` for its `**show`, `without` some, with other `helps` for some.
 
-    A `long` job has --engine and --workers.
+    A `long` job has --engine, --workers and --engine-options.
     """
     without = {*without, *(() if long else ENGINE)}
 
+    names = [field.name for field in fields(Show) if field.name not in {*without, *LEFT_OUT}]
+
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        entries = [field for field in fields(Show) if field.name not in {*without, *LEFT_OUT}]
-        spell_out(
-            command,
-            [
-                option(
-                    field.name,
-                    field.metadata["option"],
-                    None,
-                    helps.get(field.name, field.metadata["help"]),
-                    field.metadata["least"],
-                )
-                for field in entries
-            ],
-        )
+        spell_out(command, shown(names, **helps))
         return command
 
     return decorate
+
+
+def engine_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a long job that does not take `Show` the options --engine, --workers and --engine-options, for `**where`."""
+    spell_out(command, shown(ENGINE))
+    return command
+
+
+def flags(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by their flags, as they are typed: --engine-options."""
+    return {f"--{name.replace('_', '-')}": value for name, value in options.items()}
+
+
+def shown(names: Collection[str], **helps: str) -> list[inspect.Parameter]:
+    """Fields of `Show` as options, with other `helps` for some."""
+    return [
+        option(field.name, facts["option"], None, helps.get(field.name, facts["help"]), facts["least"])
+        for field in fields(Show)
+        if field.name in names
+        for facts in [field.metadata]
+    ]
 
 
 def show_keywords(show: dict[str, Any], networks: Collection[str] = (), *, several: bool = False) -> dict[str, Any]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument
 
+from likewise.cli._options import engine_options
 from likewise.cli._print import echo
 
 
+@engine_options
 def demo(
     folder: Annotated[Path, Argument(help="A new or an empty folder; rerun with it to resume.")] = Path("demo"),
+    **where: Any,
 ) -> None:
     """Train ten small networks on digits, and write a report of them."""
     from likewise.report import demo as run
 
-    page = run(folder, say=lambda line: echo(line, err=True))
+    page = run(folder, say=lambda line: echo(line, err=True), **where)
     echo("\nWhat was found:")
     for number, finding in enumerate(page.findings[:10], 1):
         echo(f"{number:2}. {finding.text} ({finding.evidence.rstrip('.')})")

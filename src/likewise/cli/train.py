@@ -9,8 +9,9 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from likewise.cli._facts import rows, type_name
-from likewise.cli._options import option, spell_out
+from likewise.cli._options import option, shown, spell_out
 from likewise.cli._print import echo
+from likewise.views.show import ENGINE
 
 
 def train(
@@ -22,9 +23,6 @@ def train(
     keep_epochs: Annotated[bool, Option("--keep-epochs", help="Keep the weights of every epoch, to inspect.")] = False,
     device: Annotated[str | None, Option(help="Such as cuda:0; else the accelerator, if there is one.")] = None,
     num_workers: Annotated[int | None, Option(help="Processes that decode image files ahead.")] = None,
-    engine: Annotated[
-        str | None, Option(help="Where to train: processes, dask[:ADDRESS], ray[:ADDRESS], slurm.")
-    ] = None,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **settings: Any,
 ) -> None:
@@ -33,6 +31,7 @@ def train(
     from likewise.networks import Settings
     from likewise.networks import train as run
 
+    where = {name: settings.pop(name) for name in ENGINE}
     changes = {name: value for name, value in settings.items() if value is not None}
     to_validate = validation or held_out(data)
     done = run(
@@ -45,7 +44,7 @@ def train(
         teacher=teacher,
         device=device,
         num_workers=num_workers,
-        engine=engine,
+        **where,
     )
     if as_json:
         echo(json.dumps(done.history))
@@ -66,4 +65,5 @@ _TYPES = {
 }
 
 
-spell_out(train, [option(row["name"], _TYPES[row["type"]], row["default"], row["help"]) for row in rows("settings")])
+_settings = [option(row["name"], _TYPES[row["type"]], row["default"], row["help"]) for row in rows("settings")]
+spell_out(train, [*_settings, *shown(ENGINE)])

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from likewise.cli._options import engine_options, flags
 from likewise.cli._print import echo, refuse_unused
 from likewise.cli._words import claim_out
 
@@ -17,6 +18,7 @@ IMAGES, GENERATIONS = 100, 1
 ORDERED = ("DBI", "DBI normalised", "AM", "AM normalised")
 
 
+@engine_options
 def zeroshot(
     networks: Annotated[list[str], Argument(help="Addresses such as zoo:lenet, or folders of your own soft labels.")],
     data: Annotated[str | None, Option(help="Labelled images of three classes or more, such as cifar10.")] = None,
@@ -30,26 +32,23 @@ def zeroshot(
     attacks: Annotated[bool, Option("--attacks", help="Attack the networks by their answers, as in table 1.")] = False,
     images: Annotated[int | None, Option(help="For --attacks: the first so many held out; else 100.", min=1)] = None,
     generations: Annotated[int | None, Option(help="For --attacks: of 400 candidates; else 1.", min=1)] = None,
-    engine: Annotated[str | None, Option(help="processes[:N], dask[:ADDRESS], ray[:ADDRESS], slurm.")] = None,
-    workers: Annotated[int | None, Option(help="Trainings at a time on the engine.", min=1)] = None,
     device: Annotated[str | None, Option(help="Such as cuda:0.")] = None,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
+    **where: Any,
 ) -> None:
     """Test representations by classes they never saw. Raw Zero-Shot, with DBI and the Amalgam Metric."""
     from likewise import zeroshot as room
     from likewise._base.files import is_folder, write_whole
     from likewise._base.names import csv_text
-    from likewise.work.engines import engine_of
 
     folders = [is_folder(network) for network in networks]
-    training = {"--preset": preset, "--epochs": epochs, "--engine": engine, "--workers": workers, "--device": device}
+    training = {"--preset": preset, "--epochs": epochs, "--device": device, **flags(where)}
     training |= {"--seeds": seeds if seeds > 1 else None, "--split": split if split != "train" else None}
     _check(folders, data, out, {"--pictures": pictures, "--attacks": attacks}, training)
     if not attacks:
         refuse_unused({"--images": images, "--generations": generations}, "without --attacks")
-    options: dict[str, Any] = {"preset": preset or "paper", "seeds": seeds, "split": split, "device": device}
+    options: dict[str, Any] = {"preset": preset or "paper", "seeds": seeds, "split": split, "device": device, **where}
     options |= {"store": claim_out(out, "zeroshot.csv")} | ({} if epochs is None else {"epochs": epochs})
-    options["engine"] = None if engine is None and workers is None else engine_of(engine, workers=workers)
     results = [
         room.from_folder(network) if folder else room.run(network, str(data), **options)
         for network, folder in zip(networks, folders, strict=True)

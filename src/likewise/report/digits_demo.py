@@ -3,7 +3,7 @@
 Three learn the same from different seeds, four have other architectures, one learns random labels, one is offered a
 shortcut and one is trained against attacks: a good measure should tell them apart. Every step writes its results to its
 own folder, with a key of its settings and a list of its files, and is skipped when the demo runs again and all of them
-are as they were written.
+are as they were written. On an engine, networks and data are addresses, and the folder is one that its workers see.
 """
 
 from __future__ import annotations
@@ -22,20 +22,24 @@ from likewise._base import sealed
 from likewise._base.files import write_whole
 from likewise._base.folders import claim, clear, file_of, files_of, read_json
 from likewise._base.hashing import facts_digest
+from likewise._base.machine import one_thread
 from likewise._base.names import csv_text
 from likewise.analysis.families import sklearn
 from likewise.classes.inspector import Inspector
 from likewise.comparison.compare import compare
 from likewise.comparison.influence import INPUTS, influence
 from likewise.comparison.layerwise import layerwise
-from likewise.data import Data, dataset
+from likewise.data import dataset
 from likewise.data.changes import add_shortcut, randomise_labels
 from likewise.errors import StoreError
 from likewise.networks import network, train
+from likewise.networks.training.checkpoints import WEIGHTS
 from likewise.report.page import Contents, contents, render
 from likewise.report.runs import COMPONENTS, TABLE, read_runs
 from likewise.transfer import sat
 from likewise.views.extract import extract
+from likewise.work.engines import engine_of
+from likewise.work.tasks import Call, is_remote, make, run_calls
 from likewise.zeroshot import means, run
 
 MEASURES = ("cka-debiased", "procrustes", "jaccard", "disagreement", "jsd", "class-alignment")
@@ -76,16 +80,29 @@ STUDENTS = (
     ),
 )
 DONE = "done.json"
+DATA, PROBE = "digits:train", "digits:test"
 Say = Callable[[str], None]
 
 
-def demo(folder: str | Path = "demo", *, say: Say = print, students: tuple[Student, ...] = STUDENTS) -> Contents:
+def demo(
+    folder: str | Path = "demo",
+    *,
+    say: Say = print,
+    students: tuple[Student, ...] = STUDENTS,
+    engine: Any = None,
+    workers: int | None = None,
+    engine_options: Mapping[str, Any] | str | None = None,
+) -> Contents:
     """Train, watch, attack and compare small networks, and write `report.html`.
 
     Args:
         folder: A new or an empty folder; rerun with it to resume. What is damaged or missing is made again.
         say: What receives a line for every step.
         students: The networks.
+        engine: Where they are trained, compared and attacked: None for this process, "processes", "dask", "ray",
+            "slurm" or an executor.
+        workers: How many tasks run at a time, where the engine leaves it open.
+        engine_options: What the engine's library takes for every task.
 
     Returns:
         What the report shows: `findings` and `panels`.
@@ -95,19 +112,18 @@ def demo(folder: str | Path = "demo", *, say: Say = print, students: tuple[Stude
         StoreError: The folder holds files that likewise did not write.
     """
     sklearn("cluster")  # before any network is trained
+    where = engine_of(engine, workers=workers, options=engine_options)
+    on: dict[str, Any] = {"engine": where} if is_remote(where) else {}
     folder, began = Path(folder), time.perf_counter()
+    folder = folder.absolute() if on else folder
     claim(folder)
-    probe, threads = dataset("digits:test"), torch.get_num_threads()
-    torch.set_num_threads(1)  # the networks are too small to share
-    try:
-        networks = _train(folder, students, dataset("digits:train"), probe, say)
+    with one_thread():  # the networks are too small to share
+        networks = _train(folder, students, say, on)
         steps = _Steps(folder, students, say)
-        steps.run("compared", "comparing them by representations, answers and classes", _compare, networks, probe)
-        steps.run("attacked", "attacking each and showing all the examples", _attack, networks, probe)
-        steps.run("layers", "comparing two of them layer by layer", _layers, networks, probe)
-        steps.run("unseen", f"training one without each class in turn ({students[3].name})", _unseen, students[3])
-    finally:
-        torch.set_num_threads(threads)
+        steps.run("compared", "comparing them by representations, answers and classes", _compare, networks, on)
+        steps.run("attacked", "attacking each and showing all the examples", _attack, networks, on)
+        steps.run("layers", "comparing two of them layer by layer", _layers, networks, on)
+        steps.run("unseen", f"training one without each class in turn ({students[3].name})", _unseen, students[3], on)
     _write_components(folder, students)
     say("writing the report")
     page = contents(read_runs(folder))
@@ -163,49 +179,61 @@ def _are_intact(folder: Path, names: Sequence[str]) -> bool:
     return True
 
 
-def _train(folder: Path, students: tuple[Student, ...], digits: Data, probe: Data, say: Say) -> dict[str, str]:
+def _train(folder: Path, students: tuple[Student, ...], say: Say, on: Mapping[str, Any]) -> dict[str, str]:
     """The addresses of the networks, each trained in its own folder; the first is watched."""
-    data = {
-        "random labels": lambda: randomise_labels(digits, 1.0, seed=0),
-        "shortcut": lambda: add_shortcut(digits, 0.8, seed=0),
-    }
-    addresses = {}
+    calls = [Call(student.name, _learn, (folder, student, not number)) for number, student in enumerate(students)]
+    if on:
+        say(f"training {len(students)} networks on the engine")
+    accuracies = iter(run_calls(calls, on["engine"], "training", progress=False)) if on else map(make, calls)
     for number, student in enumerate(students):
-        out = folder / "networks" / student.name
-        learned = data[student.training]() if student.training in data else digits
         say(f"network {number + 1} of {len(students)}: {student.name} ({student.training}, {student.epochs} epochs)")
-        watch = [Inspector(probe, out=folder / f"watched {student.name}")] if number == 0 else []
-        net = network(student.address, data=learned, seed=student.seed)
-        options: dict[str, Any] = {**STEPS, **student.settings, "epochs": student.epochs, "seed": student.seed}
-        training = train(net, learned, out=out, validation=probe, callbacks=watch, **options)
-        accuracy = training.history[-1]["validation_accuracy"]
-        say(f"  {100 * accuracy:.1f} % right on {len(probe)} digits it did not learn from")
-        addresses[student.name] = f"{student.address}@{out / 'weights.safetensors'}"
-    return addresses
+        say(f"  {100 * next(accuracies):.1f} % right on {len(dataset(PROBE))} digits it did not learn from")
+    return {student.name: f"{student.address}@{_folder(folder, student) / WEIGHTS}" for student in students}
 
 
-def _compare(networks: Mapping[str, str], probe: Data, out: Path) -> None:
-    views: dict[str, Any] = {name: extract(address, probe, name=name) for name, address in networks.items()}
-    comparison = compare(views, list(MEASURES), calibrate=SHUFFLES, intervals=True, store=out / "store")
+def _folder(folder: Path, student: Student) -> Path:
+    return folder / "networks" / student.name
+
+
+def _learn(folder: Path, student: Student, watched: bool) -> float:
+    """Train a network, or read one that is trained; its accuracy on digits that it did not learn from."""
+    data, probe = dataset(DATA), dataset(PROBE)
+    if student.training == "random labels":
+        data = randomise_labels(data, 1.0, seed=0)
+    if student.training == "shortcut":
+        data = add_shortcut(data, 0.8, seed=0)
+    options: dict[str, Any] = {**STEPS, **student.settings, "epochs": student.epochs, "seed": student.seed}
+    with one_thread():
+        net = network(student.address, data=data, seed=student.seed)
+        watch = [Inspector(probe, out=folder / f"watched {student.name}")] if watched else []
+        training = train(net, data, out=_folder(folder, student), validation=probe, callbacks=watch, **options)
+    return float(training.history[-1]["validation_accuracy"])
+
+
+def _compare(networks: Mapping[str, str], on: Mapping[str, Any], out: Path) -> None:
+    store = out / "store"
+    views = extract(dict(networks), PROBE, **({"store": store, **on} if on else {}))
+    comparison = compare(views, list(MEASURES), calibrate=SHUFFLES, intervals=True, store=store, **on)
     comparison.save(out / "matrices")
-    influence(views, list(INPUT_MEASURES), data=probe, tried=LEFT_OUT).save(out / INPUTS)
+    influence(views, list(INPUT_MEASURES), data=dataset(PROBE), tried=LEFT_OUT).save(out / INPUTS)
 
 
-def _attack(networks: Mapping[str, str], probe: Data, out: Path) -> None:
+def _attack(networks: Mapping[str, str], on: Mapping[str, Any], out: Path) -> None:
     import warnings
 
     with warnings.catch_warnings():  # accuracies are far apart on purpose, and the report says so
         warnings.simplefilter("ignore")
-        sat(dict(networks), probe, store=out / "store", **ATTACK).save_run(out)
+        sat(dict(networks), PROBE, store=out / "store", **ATTACK, **on).save_run(out)
 
 
-def _layers(networks: Mapping[str, str], probe: Data, out: Path) -> None:
+def _layers(networks: Mapping[str, str], on: Mapping[str, Any], out: Path) -> None:
     first, second = list(networks)[:2]
-    replace(layerwise(networks[first], networks[second], probe), a=first, b=second).write(out)
+    replace(layerwise(networks[first], networks[second], PROBE, **on), a=first, b=second).write(out)
 
 
-def _unseen(student: Student, out: Path) -> None:
-    result = replace(run(student.address, "digits", preset="small", store=out / "store"), network=student.name)
+def _unseen(student: Student, on: Mapping[str, Any], out: Path) -> None:
+    result = run(student.address, "digits", preset="small", store=out / "store", **on)
+    result = replace(result, network=student.name)
     write_whole(out / TABLE, csv_text(means([result])).encode())
     result.save(out / "0.safetensors")
 

@@ -37,7 +37,7 @@ class ShowOptions(TypedDict, total=False):
     progress: bool
     engine: Any
     workers: int | None
-    engine_options: Mapping[str, Any] | None
+    engine_options: Mapping[str, Any] | str | None
 
 
 ENGINE = ("engine", "workers", "engine_options")  # fields of long jobs, which run on engines
@@ -81,7 +81,8 @@ class Show:
             address ("dask:tcp://10.0.0.1:8786"), or an executor. Workers are sent addresses and leave what they make in
             the store.
         workers: How many tasks run at a time, where the engine leaves it open.
-        engine_options: What the engine's library takes for every task, such as `{"num_gpus": 1}` of Ray.
+        engine_options: What the engine's library takes for every task, such as `{"num_gpus": 1}` of Ray, or typed:
+            "num_gpus=1".
     """
 
     data: Any = field(default=None, metadata=_facts("What to show networks, like cifar10:test[:1000].", str | None))
@@ -118,8 +119,8 @@ class Show:
         default=None, metadata=_facts("Where it runs: processes[:N], dask[:ADDRESS], ray[:ADDRESS], slurm.", str | None)
     )
     workers: int | None = field(default=None, metadata=_facts("Tasks at a time on the engine.", int | None, 1))
-    engine_options: Mapping[str, Any] | None = field(
-        default=None, metadata=_facts("What every task takes, such as num_gpus of Ray.")
+    engine_options: Mapping[str, Any] | str | None = field(
+        default=None, metadata=_facts("What every task takes, like num_gpus=1 or slurm_partition=gpu.", str | None)
     )
 
     def __post_init__(self) -> None:
@@ -142,6 +143,10 @@ class Show:
             from likewise.networks.forward import check_dtype
 
             check_dtype(self.dtype)
+        if self.engine is None and (self.workers is not None or self.engine_options is not None):
+            from likewise.work.engines import engine_settings
+
+            engine_settings(None, self.workers, self.engine_options)  # refused
 
     @classmethod
     def read(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -41,6 +41,8 @@ def run(
     test: Data | str | None = None,
     store: StoreLike = None,
     engine: Any = None,
+    workers: int | None = None,
+    engine_options: Mapping[str, Any] | str | None = None,
     device: Any = None,
     progress: bool = True,
     **changes: Unpack[SettingsDict],
@@ -57,7 +59,10 @@ def run(
         split: The samples that are shown: "train" as in the paper, or "test".
         test: Held-out data; by default that of the data's address.
         store: A folder for networks and answers: rerun with it to resume, in the middle of a class too.
-        engine: "processes", "dask" or "ray" trains several classes at a time; by default one after another.
+        engine: "processes", "dask", "ray", "slurm" or an executor trains several classes at a time; by default one
+            after another. Its workers see the folder of the store.
+        workers: How many trainings run at a time, where the engine leaves it open.
+        engine_options: What the engine's library takes for every training, such as `{"num_gpus": 1}`.
         device: Where networks are trained.
         progress: Whether to show a progress bar.
         **changes: Settings of `likewise.train` that differ from the preset, such as `epochs=20`.
@@ -69,7 +74,7 @@ def run(
     job = _prepare(network, data, test, preset, device, dict(changes))
     _check(job, split, seeds)
     with _folder(store) as folder:
-        runner, threads = _engine(engine)
+        runner, threads = _engine(engine, workers, engine_options)
         left_out: list[tuple[str, ...]] = [*((name,) for name in job.train.classes), ()]
         first = job.fold.settings.seed
         folds = [job.without(classes, folder, first + seed, threads) for seed in range(seeds) for classes in left_out]
@@ -213,11 +218,11 @@ def _folder(store: StoreLike) -> Iterator[Path]:
             yield Path(folder)
 
 
-def _engine(name: Any) -> tuple[Engine, int | None]:
+def _engine(name: Any, workers: int | None, options: Mapping[str, Any] | str | None) -> tuple[Engine, int | None]:
     """The engine, and how many threads each of its workers may take; None for this process."""
+    engine = engine_of(name, workers=workers, options=options)
     if name is None:
         return Local(1), None
-    engine = engine_of(name)
     return engine, None if isinstance(engine, Local) else max(1, torch.get_num_threads() // engine.workers)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from importlib.util import find_spec
 
@@ -46,6 +47,16 @@ def test_workers_that_are_apart_lose_one_task_each_and_others_need_not_wait() ->
     results = dict(Remote(submit, 2, apart=True).run(abs, range(5)))
     assert results == {0: 0, 1: 1, 2: WorkerDied("the process that computed it was killed, twice"), 3: 3, 4: 4}
     assert sorted(sent) == [0, 1, 1, 2, 2, 3, 4]
+
+
+class _Unsendable:
+    """An object that refuses to be pickled."""
+
+    def __reduce__(self):
+        raise RuntimeError("it stays here")
+
+    def method(self, number):
+        return number
 
 
 class DemandingError(Exception):
@@ -100,13 +111,72 @@ def test_what_is_no_engine_is_refused(engine, sentence) -> None:
 
 def test_options_that_an_engine_does_not_have_are_refused() -> None:
     assert engine_of("processes", workers=3).workers == 3
-    assert refusal(InputError, engine_of, "processes", options={"num_gpus": 1}) == (
-        "engine 'processes' has no option 'num_gpus'. It takes workers."
+    assert engine_of("processes", options="workers=2").workers == 2
+    assert refusal(InputError, engine_of, "processes", options={"num_cpus": 1}) == (
+        "engine 'processes' has no option 'num_cpus'. It takes workers and num_gpus."
+    )
+    assert refusal(InputError, engine_of, "processes", options="num_gpus") == (
+        "engine_options is 'num_gpus', in which 'num_gpus' is no option. Write name=value,name=value."
+    )
+    assert refusal(InputError, engine_of, "processes", options=[1]) == (
+        "engine_options is [1]. Give options by name, as in {'num_gpus': 1}."
     )
     assert refusal(InputError, engine_of, None, workers=2) == (
         "workers belongs to an engine by name, such as 'ray', and the engine is None. Leave it out."
     )
     assert refusal(InputError, engine_of, "processes", workers=0) == "workers is 0. Give at least 1."
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda lock: lock, "cannot pickle '_thread.lock' object"),
+        (_Unsendable().method, "it stays here"),
+    ],
+)
+def test_what_cannot_be_sent_to_workers_is_said(function, reason) -> None:
+    task = threading.Lock() if "lock" in reason else 1
+    said = refusal(WorkerError, list, engine_of("processes:1").run(function, [task]))
+    assert said.startswith("a task could not be run by the engine: ")
+    assert said.endswith(
+        ". Workers need what is installed here, and what they are sent may hold no open files, locks or the like."
+    )
+    assert dict(engine_of("processes:1").run(abs, [-1])) == {-1: 1}  # the next one is
+
+
+def test_a_submit_that_fails_is_said() -> None:
+    def submit(*task):
+        raise OSError("connection lost")
+
+    assert refusal(WorkerError, list, Remote(submit, 1).run(abs, [1])) == (
+        "a task could not be run by the engine: OSError: connection lost. Workers need what is installed here, and "
+        "what they are sent may hold no open files, locks or the like."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        (
+            "slurm:nosuch",
+            None,
+            "submitit cannot run jobs as 'nosuch': AutoExecutor doesn't know any executor named nosuch. Run this where "
+            "sbatch runs, with options that submitit has, such as slurm_partition; 'slurm:local' needs no Slurm.",
+        ),
+        (
+            "slurm:local",
+            {"timeout_min": "long"},
+            "submitit cannot run jobs as 'local': Parameter \"timeout_min\" expected type <class 'int'> (but value: "
+            '"long"). Run this where sbatch runs, with options that submitit has, such as slurm_partition; '
+            "'slurm:local' needs no Slurm.",
+        ),
+    ],
+)
+def test_what_submitit_cannot_run_is_said_and_leaves_no_files(name, options, sentence, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("submitit", reason="submitit is not installed: pip install 'likewise[slurm]'")
+    monkeypatch.chdir(tmp_path)
+    assert refusal(InputError, list, engine_of(name, options=options).run(abs, [1])) == sentence
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(find_spec("ray") is not None, reason="ray is installed")

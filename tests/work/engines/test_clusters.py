@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 ROOT = Path(__file__).parents[3]
+PATHS = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
 
 SCRIPT = """
 import sys
@@ -36,14 +38,15 @@ def test_errors_keep_their_sentence_and_a_deadly_task_is_tried_twice(tmp_path: P
     pytest.importorskip(library, reason=f"{library} is not installed: pip install 'likewise[{name}]'")
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    environment = {"HOME": str(tmp_path), "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    done = subprocess.run(
-        [sys.executable, str(script), name, str(tmp_path)],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as home:  # a short path, for sockets
+        environment = {"HOME": home, "RAY_TMPDIR": home, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": PATHS}
+        done = subprocess.run(
+            [sys.executable, str(script), name, str(tmp_path)],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=1800,
+        )
     died = "WorkerDied(reason='the process that computed it was killed, twice')"
     lines = [line for line in done.stdout.splitlines() if "(raylet)" not in line]  # Ray tells of lost workers there
     assert lines == [

@@ -98,6 +98,42 @@ def test_a_number_of_processes_that_is_none_is_refused(name) -> None:
     )
 
 
+def visible(task):
+    number, marker = task
+    if number == 0 and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.2)  # so that every process has some
+    return os.environ["CUDA_VISIBLE_DEVICES"]
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_every_process_sees_gpus_of_its_own_also_after_one_was_lost(size, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2 * size)  # as on a machine that has them
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(f"GPU-{i}" for i in range(2 * size)))
+    engine = engine_of("processes", options={"num_gpus": size})
+    assert engine.workers == 2
+    shares = [",".join(f"GPU-{i}" for i in range(start, start + size)) for start in (0, size)]
+    for _ in range(2):  # it starts again
+        found = dict(engine.run(visible, [(i, tmp_path / "killed") for i in range(6)]))
+        assert len(found) == 6
+        assert sorted(set(found.values())) == shares
+    assert (tmp_path / "killed").exists()
+
+
+def test_gpus_that_are_not_there_are_refused(monkeypatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert engine_of("processes:2", options={"num_gpus": 1}).workers == 2
+    assert engine_of("processes", options={"num_gpus": 2}).workers == 1
+    assert sentence(InputError, engine_of, "processes:4", options={"num_gpus": 1}) == (
+        "4 processes with 1 GPUs each need 4, and there are 3 here. Ask for fewer, or leave num_gpus out."
+    )
+    assert sentence(InputError, engine_of, "processes", options={"num_gpus": 0.5}) == (
+        "num_gpus is 0.5. Give how many GPUs every process has, at least 1."
+    )
+
+
 SLOW = """
 import signal
 

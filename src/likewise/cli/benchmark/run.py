@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from likewise.cli._options import seed_option
+from likewise.cli._options import engine_options, flags, seed_option
 from likewise.cli._print import echo, refuse_unused
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from likewise.benchmark import BenchmarkRun
 
 
+@engine_options
 def run(
     domain: Annotated[str, Option(help="graph, language or vision.")],
     data: Annotated[str, Option(help="Data of the domain, like cora, or an address.")],
@@ -25,29 +26,25 @@ def run(
     grounding: Annotated[list[str] | None, Option(help="Some groundings only; may be repeated.")] = None,
     measures: Annotated[list[str] | None, Option(help="all, resi, names, or module:function; repeatable.")] = None,
     preset: Annotated[str, Option(help="paper, or small: minutes on two cores; as in paper,epochs=9.")] = "small",
-    engine: Annotated[str | None, Option(help="processes[:N], dask[:ADDRESS], ray[:ADDRESS], slurm or local.")] = None,
-    workers: Annotated[int | None, Option(help="Trainings at a time on the engine.", min=1)] = None,
     device: Annotated[str | None, Option(help="Such as cuda:0; else the accelerator, if there is one.")] = None,
     seed: Annotated[int, seed_option("Another seed is another repetition.")] = 0,
     plan: Annotated[bool, Option("--plan", help="Say what would be trained and what it costs.")] = False,
     gpu_tflops: Annotated[float | None, Option(help="For --plan: TFLOP/s that a GPU sustains; else 10.")] = None,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
+    **where: Any,
 ) -> None:
-    """Train networks of known similarity, and test measures."""
+    """Train networks of known similarity, and test measures. On processes by default; --engine local for this one."""
     import pandas as pd
 
     from likewise import benchmark
     from likewise.benchmark.planning import run_folder
     from likewise.cli._words import measures_of
     from likewise.errors import InputError
-    from likewise.work.engines import engine_of
 
     options: dict[str, Any] = {"groundings": grounding or None, "preset": preset, "seed": seed}
     options["measures"] = measures_of(measures, "resi")
     if plan:
-        refuse_unused(
-            {"--engine": engine, "--workers": workers, "--device": device}, "beside --plan, which trains nothing"
-        )
+        refuse_unused({**flags(where), "--device": device}, "beside --plan, which trains nothing")
         _print_plan(
             benchmark.plan(
                 domain, data, network, out=out, gpu_tflops=10.0 if gpu_tflops is None else gpu_tflops, **options
@@ -58,8 +55,8 @@ def run(
     refuse_unused({"--gpu-tflops": gpu_tflops}, "without --plan")
     if out is None:
         raise InputError("a run needs a folder for its networks and results. Say which, as in --out runs/cora-gcn.")
-    where = None if engine == "local" else engine or "processes"
-    options |= {"engine": where if workers is None else engine_of(where, workers=workers), "device": device}
+    where["engine"] = None if where["engine"] == "local" else where["engine"] or "processes"
+    options |= {"device": device, **where}
     folders = {name: run_folder(out, name, len(network)) for name in network}
     runs = [benchmark.run(domain, data, name, out=folder, **options) for name, folder in folders.items()]
     if as_json:

@@ -39,7 +39,7 @@ from likewise.networks.training.settings import Settings, SettingsDict, epochs_s
 from likewise.networks.training.step import Batch, Classify, Step, evaluate
 from likewise.networks.training.teacher import prepare
 from likewise.wordnet import locate
-from likewise.work.engines import engine_of
+from likewise.work.engines import engine_of, engine_settings
 from likewise.work.tasks import Call, check_plain, run_calls
 
 Callback = Callable[[nn.Module, Mapping[str, Any]], object]
@@ -91,7 +91,8 @@ def train(
     num_workers: int | None = None,
     progress: bool | None = None,
     engine: Any = None,
-    engine_options: Mapping[str, Any] | None = None,
+    workers: int | None = None,
+    engine_options: Mapping[str, Any] | str | None = None,
     **changes: Unpack[SettingsDict],
 ) -> Training:
     """Train a network on labelled data, in place; both may be addresses.
@@ -121,6 +122,7 @@ def train(
         progress: Whether to show a progress bar; by default on a terminal.
         engine: Where to train: None for this process, "processes", "dask", "ray", "slurm" or an executor. Network and
             data are then addresses, and `out` is a folder that its workers see.
+        workers: How many tasks the engine runs at a time; a training is one.
         engine_options: What the engine's library takes for the training, such as `{"num_gpus": 1}` of Ray.
         **changes: Settings by name (`epochs`, `lr`, all fields of `likewise.networks.Settings`).
 
@@ -130,6 +132,7 @@ def train(
         [1, 2]
     """
     settings = (settings or Settings()).override(changes, also=list(inspect.signature(train).parameters))
+    engine_settings(engine, workers, engine_options)
     if engine is not None:
         check_plain("train", net=net, data=data, validation=validation, teacher=teacher, callbacks=callbacks, step=step)
         if out is None:
@@ -137,7 +140,9 @@ def train(
         keywords = {"out": Path(out).absolute(), "keep_epochs": keep_epochs, "validation": validation}
         keywords |= {"teacher": teacher, "device": device, "num_workers": num_workers}
         task = Call(f"the training of {net}", _train_there, (net, data, settings), keywords)
-        run_calls([task], engine_of(engine, options=engine_options), "training", progress=bool(progress))
+        run_calls(
+            [task], engine_of(engine, workers=workers, options=engine_options), "training", progress=bool(progress)
+        )
     data = dataset(data, split="train") if isinstance(data, str) else data
     validation = dataset(validation) if isinstance(validation, str) else validation
     _check_data(data, validation)

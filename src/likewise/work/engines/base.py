@@ -20,8 +20,8 @@ import cloudpickle
 import torch
 from threadpoolctl import threadpool_limits
 
-from likewise._base.registry import Registry
-from likewise.errors import InputError, WorkerError, brief, first_line
+from likewise._base.registry import Registry, parse_options
+from likewise.errors import InputError, LikewiseError, WorkerError, brief, first_line
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -60,30 +60,23 @@ def engine(name: str) -> Callable[[Maker], Maker]:
     return register
 
 
-def engine_of(engine: Any, *, workers: int | None = None, options: Mapping[str, Any] | None = None) -> Engine:
+def engine_of(engine: Any, *, workers: int | None = None, options: Mapping[str, Any] | str | None = None) -> Engine:
     """None, "processes[:N]", "dask[:ADDRESS]", "ray[:ADDRESS]", "slurm", a Dask client, any executor, or an engine.
 
     Args:
         engine: One of these.
         workers: How many tasks run at a time, where a name leaves it open.
-        options: What a library takes for every task, such as `{"num_gpus": 1}` of Ray.
+        options: What a library takes for every task, such as `{"num_gpus": 1}` of Ray, or typed: "num_gpus=1".
     """
-    extra = {**(options or {}), **({} if workers is None else {"workers": workers})}
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-        raise InputError(f"workers is {brief(workers)}. Give at least 1.")
+    settings = engine_settings(engine, workers, options)
     if isinstance(engine, str):
         name, colon, argument = engine.partition(":")
         if name not in ENGINES:
             *names, last = ENGINES.names()
             raise InputError(f"no engine named {engine!r}. There are {', '.join(names)} and {last}.")
         maker = ENGINES.get(name)
-        _check_options(name, maker, extra)
-        return maker(argument if colon else None, **extra)
-    if extra:
-        raise InputError(
-            f"{' and '.join(extra)} belongs to an engine by name, such as 'ray', and the engine is {brief(engine)}. "
-            "Leave it out."
-        )
+        _check_options(name, maker, settings)
+        return maker(argument if colon else None, **settings)
     if engine is None:
         return Local()
     if isinstance(engine, (Local, Remote)):
@@ -95,6 +88,28 @@ def engine_of(engine: Any, *, workers: int | None = None, options: Mapping[str, 
     raise InputError(
         f"{brief(engine)} is not an engine. Pass None, 'processes', 'dask', 'ray', 'slurm', or an executor."
     )
+
+
+def engine_settings(engine: Any, workers: int | None, options: Mapping[str, Any] | str | None) -> dict[str, Any]:
+    """What is said of an engine beside its name, checked; refused where there is no name.
+
+    Args:
+        engine: What `engine_of` takes.
+        workers: How many tasks run at a time.
+        options: What its library takes for every task.
+    """
+    options = parse_options(options, "engine_options") if isinstance(options, str) else options or {}
+    if not isinstance(options, Mapping):
+        raise InputError(f"engine_options is {brief(options)}. Give options by name, as in {{'num_gpus': 1}}.")
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise InputError(f"workers is {brief(workers)}. Give at least 1.")
+    settings = {**options, **({} if workers is None else {"workers": workers})}
+    if settings and not isinstance(engine, str):
+        raise InputError(
+            f"{' and '.join(settings)} belongs to an engine by name, such as 'ray', and the engine is {brief(engine)}. "
+            "Leave it out."
+        )
+    return settings
 
 
 def _check_options(name: str, maker: Maker, options: Mapping[str, Any]) -> None:
@@ -222,6 +237,10 @@ class Remote:
                 "new one, or engine='processes', which starts workers again; with a store, what was "
                 "computed is kept."
             ) from error
+        except LikewiseError:
+            raise
+        except Exception as error:  # whatever a library says to what it cannot send
+            raise _not_run(error) from error
 
     def _settled(self, running: dict[Future[T], S]) -> list[tuple[S, Future[T]]]:
         """Wait for some of the running tasks; for all of them where a worker was lost, unless workers are apart."""
@@ -238,8 +257,21 @@ def _is_lost(error: BaseException | None) -> bool:
     )
 
 
+def _not_run(error: BaseException) -> WorkerError:
+    """The error for a task that did not come to run: `call` catches what tasks raise."""
+    return WorkerError(
+        f"a task could not be run by the engine: {type(error).__name__}: {first_line(error)}. Workers need what is "
+        "installed here, and what they are sent may hold no open files, locks or the like."
+    )
+
+
 def _result(future: Future[T | Raised]) -> T:
-    result = future.result()
+    try:
+        result = future.result()
+    except LikewiseError:
+        raise
+    except Exception as error:
+        raise _not_run(error) from error
     if isinstance(result, Raised):
         raise result.error
     return result

@@ -1,4 +1,7 @@
-"""Worker processes of this machine, by loky: reused by later calls, replaced when lost, ended with this process."""
+"""Worker processes of this machine, by loky: reused by later calls, replaced when lost, ended with this process.
+
+With `num_gpus` every process has GPUs of its own, and sees no others: then there is a pool of one process for each.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +15,43 @@ from typing import Any
 
 import torch
 
-from likewise.errors import InputError, WorkerError, first_line
+from likewise.errors import InputError, WorkerError, brief, first_line
 from likewise.work.engines.base import Engine, Remote, engine
 
 # with psutil, loky takes what a worker keeps between tasks for a leak
 _ENVIRONMENT = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
+_GPUS = "CUDA_VISIBLE_DEVICES"
 
 
 @engine("processes")
-def processes(count: str | None, *, workers: int | None = None) -> Engine:
-    """That many worker processes, one per core by default."""
+def processes(count: str | None, *, workers: int | None = None, num_gpus: int | None = None) -> Engine:
+    """That many worker processes, one per core by default; with `num_gpus`, one for every so many GPUs."""
     if count is not None and not (count.isascii() and count.isdigit() and int(count)):
         raise InputError(
             f"engine={f'processes:{count}'!r} does not say how many processes, at least 1. Write it like "
             "'processes:2', or 'processes' for one per core."
         )
-    pool = Processes(int(count or workers or torch.get_num_threads()))
+    pool: Processes | GpuProcesses
+    if num_gpus is None:
+        pool = Processes(int(count or workers or torch.get_num_threads()))
+    else:
+        pool = GpuProcesses(_shares(num_gpus, int(count or workers or 0)))
     return Remote(pool.submit, pool.workers, pool.close)
+
+
+def _shares(size: int, count: int) -> list[str]:
+    """The GPUs of each process, so many apiece; of as many processes as there are shares, where no count is given."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise InputError(f"num_gpus is {brief(size)}. Give how many GPUs every process has, at least 1.")
+    there = torch.cuda.device_count()
+    gpus = os.environ.get(_GPUS, ",".join(map(str, range(there)))).split(",")[:there]
+    shares = [",".join(gpus[start : start + size]) for start in range(0, there - size + 1, size)]
+    if not shares or count > len(shares):
+        raise InputError(
+            f"{max(1, count)} processes with {size} GPUs each need {size * max(1, count)}, and there are {there} here. "
+            "Ask for fewer, or leave num_gpus out."
+        )
+    return shares[: count or None]
 
 
 class Processes:
@@ -72,6 +95,47 @@ class Processes:
         """End the workers at once if they have not finished; otherwise they end when idle."""
         if not finished and self._executor is not None:
             self._executor.shutdown(kill_workers=True)
+
+
+class GpuProcesses:
+    """One process per share of the GPUs; a task goes to the one with the fewest."""
+
+    def __init__(self, shares: list[str]) -> None:
+        self.workers = len(shares)
+        self._shares, self._waiting = shares, [0] * len(shares)
+        self._pools: dict[int, Any] = {}
+        self._lock = threading.Lock()
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Hand a task to a process, which is started if it does not run."""
+        with self._lock:
+            number = min(range(self.workers), key=self._waiting.__getitem__)
+            try:
+                future: Future[Any] = self._pool(number).submit(function, *arguments)
+            except BrokenExecutor:  # it was lost since
+                del self._pools[number]
+                future = self._pool(number).submit(function, *arguments)
+            self._waiting[number] += 1
+        future.add_done_callback(lambda _: self._free(number))
+        return future
+
+    def _pool(self, number: int) -> Any:
+        from loky import ProcessPoolExecutor
+
+        if number not in self._pools:
+            environment = {**_ENVIRONMENT, _GPUS: self._shares[number]}
+            self._pools[number] = ProcessPoolExecutor(1, initializer=_begin, initargs=(os.getpid(),), env=environment)
+        return self._pools[number]
+
+    def _free(self, number: int) -> None:
+        with self._lock:
+            self._waiting[number] -= 1
+
+    def close(self, finished: bool) -> None:
+        """End the processes, which hold memory of their GPUs."""
+        pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            pool.shutdown(kill_workers=not finished)
 
 
 def _begin(parent: int) -> None:

@@ -12,22 +12,26 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
+import torch
+
 from likewise._base.optional import require
-from likewise.errors import WorkerError, first_line
+from likewise.errors import InputError, WorkerError, first_line
 from likewise.work.engines.base import Engine, Remote, engine
 
+JOBS = 32  # at a time in the queue
 _WAIT = 0.2  # seconds between two looks at the jobs
 
 
 @engine("slurm")
-def slurm(cluster: str | None, *, workers: int = 32, folder: str | None = None, **parameters: Any) -> Engine:
-    """So many jobs at a time, with submitit's parameters, such as `slurm_partition` and `timeout_min`.
+def slurm(cluster: str | None, *, workers: int | None = None, folder: str | None = None, **parameters: Any) -> Engine:
+    """So many jobs at a time (32; one per core of this machine), with submitit's parameters, such as `timeout_min`.
 
     Tasks and results go through files in `folder`, which all nodes have to see; by default one in the working folder,
     which is removed at the end.
     """
     library = require("submitit", extra="slurm", to="run on Slurm")
     queue = Queue(library, cluster or "slurm", folder, {"name": "likewise", **parameters})
+    workers = workers or (torch.get_num_threads() if cluster == "local" else JOBS)
     return Remote(queue.submit, workers, queue.close, apart=True, quick=False)
 
 
@@ -52,8 +56,16 @@ class Queue:
 
     def _open(self) -> None:
         self._folder = self._named or mkdtemp(prefix=".likewise-jobs-", dir=Path.cwd())
-        self._executor = self._library.AutoExecutor(folder=self._folder, cluster=self._cluster)
-        self._executor.update_parameters(**self._parameters)
+        try:
+            executor = self._library.AutoExecutor(folder=self._folder, cluster=self._cluster)
+            executor.update_parameters(**self._parameters)
+        except Exception as error:  # whatever it says to a machine without Slurm, or to parameters
+            self._remove_files()
+            raise InputError(
+                f"submitit cannot run jobs as {self._cluster!r}: {first_line(error).rstrip('.?')}. Run this where "
+                "sbatch runs, with options that submitit has, such as slurm_partition; 'slurm:local' needs no Slurm."
+            ) from error
+        self._executor = executor
         threading.Thread(target=self._watch, args=(self._executor,), daemon=True).start()
 
     def _watch(self, executor: Any) -> None:
@@ -76,6 +88,9 @@ class Queue:
         for job in running:
             with suppress(Exception):  # one that has ended since may not be there any more
                 job.cancel()
+        self._remove_files()
+
+    def _remove_files(self) -> None:
         if self._folder and self._named is None:
             rmtree(self._folder, ignore_errors=True)
             self._folder = ""

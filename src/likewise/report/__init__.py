@@ -1,8 +1,8 @@
 """Results of any runs as one HTML file.
 
 `read_runs` reads folders and files that commands wrote, `report` writes the page, `figures` its pictures, `demo` trains
-ten small networks and reports on them. The room imports `_base`, `data`, `networks`, `views`, `matrices`, `measures`,
-`comparison`, `classes`, `transfer`, `zeroshot`, `analysis`, `benchmark` and `difference`.
+ten small networks and reports on them. The room imports `_base`, `work`, `data`, `networks`, `views`, `matrices`,
+`measures`, `comparison`, `classes`, `transfer`, `zeroshot`, `analysis`, `benchmark` and `difference`.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ PAGES = {  # where more is said
     "layerwise": "layers.md",
     "measures": "measures.md",
     "networks": "networks.md",
+    "record": "recordings.md",
     "report": "report.md",
     "teacher": "families.md",
     "train": "running.md",

@@ -29,9 +29,10 @@ if TYPE_CHECKING:  # imported on first use, so that `import likewise` stays ligh
     from likewise.comparison.intervals import bootstrap
     from likewise.comparison.layerwise import layerwise
     from likewise.comparison.pointwise import pointwise
+    from likewise.comparison.recordings.recording import Recording
     from likewise.comparison.significance import calibrate
     from likewise.data import dataset
-    from likewise.difference import diff
+    from likewise.difference import diff, record
     from likewise.matrices.layers import LayerMatrix
     from likewise.matrices.score import Score
     from likewise.matrices.similarity import Comparison, SimilarityMatrix
@@ -49,6 +50,7 @@ __all__ = [
     "Inspector",
     "LayerMatrix",
     "Outputs",
+    "Recording",
     "Score",
     "Show",
     "SimilarityMatrix",
@@ -74,6 +76,7 @@ __all__ = [
     "network",
     "networks",
     "pointwise",
+    "record",
     "report",
     "testing",
     "train",

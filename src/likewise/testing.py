@@ -6,7 +6,7 @@ claims too little misleads as much as one that claims too much.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
@@ -14,17 +14,69 @@ from typing import Any
 import numpy as np
 
 from likewise._base.lazy import lazy
+from likewise._base.progress import warn
+from likewise.comparison.recordings.recording import is_new_baseline
+from likewise.difference import diff, record
 from likewise.errors import InputError, LikewiseError
 from likewise.measures.facts import INVARIANCES, LINEAR, PERMUTATION, ROTATION, SCALE, SHIFT
 from likewise.measures.function import Measure
 from likewise.measures.registry import select
 from likewise.views import Activations, Outputs
 
-__all__ = ["ContractError", "Report", "check_measure"]
+__all__ = ["AlarmError", "ContractError", "Report", "assert_alike", "check_measure"]
 lazy(__name__)
 
 N, D = 60, 8
 TOLERANCE = 1e-6
+
+
+class AlarmError(LikewiseError, AssertionError):
+    """A network is not what its baseline says."""
+
+
+def assert_alike(
+    network: Any,
+    baseline: Any,
+    data: Any,
+    *,
+    fail_under: Mapping[str, float] | None = None,
+    fail_over: Mapping[str, float] | None = None,
+    **options: Any,
+) -> Any:
+    """Compare a network with a baseline in a test: a recording, or a network.
+
+    The first run writes a recording that is not there yet, with a warning; commit it. Later runs fail where a threshold
+    is missed; without thresholds, where the verdict is "changed" or "different".
+
+    Args:
+        network: An address or a module.
+        baseline: The path of a recording, such as "tests/old.likewise"; or a recording, an address, a module.
+        data: The probe: what the recording was made on.
+        fail_under: `{measure: least value}`.
+        fail_over: `{measure: largest value}`.
+        **options: Those of `likewise.diff`.
+
+    Returns:
+        The difference; None where the baseline was written.
+
+    Raises:
+        AlarmError: The network is not alike.
+
+    Example:
+        >>> import copy, torch
+        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+        >>> assert_alike(copy.deepcopy(net), net, torch.rand(40, 4), progress=False).verdict
+        'identical'
+    """
+    if is_new_baseline(baseline):
+        written = record(network, data, **options).save(baseline)
+        warn(f"{written} was not there: this network is recorded as the baseline. Commit the file.")
+        return None
+    change = diff(baseline, network, data, fail_under=fail_under, fail_over=fail_over, **options)
+    alike = change.ok if change.checks else change.verdict not in ("changed", "different")
+    if not alike:
+        raise AlarmError("\n".join([*change.failures, str(change)]))
+    return change
 
 
 class ContractError(LikewiseError, AssertionError):

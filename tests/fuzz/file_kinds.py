@@ -49,6 +49,18 @@ class FileKind:
         return path.match(self.only)
 
 
+def _write_recording(folder: Path) -> None:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 3))
+    likewise.record(net, torch.from_numpy(_X)[:, :4], name="old", progress=False).save(folder / "old")
+
+
+def _read_recording(folder: Path) -> Any:
+    recording = likewise.Recording.load(folder / "old.likewise")
+    layers = {name: layer.values for name, layer in recording.layers.items()}
+    return layers | {f"weight {name}": weight.values for name, weight in recording.weights.items()} | recording.answers
+
+
 def _arrays(name: str) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
         found = read_arrays([str(folder / name)])
@@ -282,6 +294,7 @@ def _stored(folder: Path) -> Any:
 _MLP = "zoo:mlp,size=4,hidden=6@"
 KINDS = (
     FileKind("npy", lambda f: np.save(f / "a.npy", _X), _arrays("a.npy")),
+    FileKind("recording", _write_recording, _read_recording, True),
     FileKind("npz", lambda f: np.savez(f / "a.npz", a=_X, b=2 * _X), _arrays("a.npz"), True),
     FileKind("npz, compressed", lambda f: np.savez_compressed(f / "a.npz", a=_X, b=2 * _X), _arrays("a.npz"), True),
     FileKind("pt", lambda f: torch.save(torch.from_numpy(_X), f / "a.pt"), _arrays("a.pt"), True),

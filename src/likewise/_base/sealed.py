@@ -66,10 +66,16 @@ _DTYPES = {
 }
 
 
-def write(path: str | os.PathLike[str], tensors: Mapping[str, Tensor | Array], metadata: Mapping[str, str]) -> Path:
+def write(
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, Tensor | Array],
+    metadata: Mapping[str, str],
+    *,
+    ending: str = ENDING,
+) -> Path:
     """Write tensors to a file whose ending may be left out, over what is there. Returns its path."""
     target = Path(path)
-    target = target.with_name(f"{target.name.removesuffix(ENDING)}{ENDING}")
+    target = target.with_name(f"{target.name.removesuffix(ending)}{ending}")
     make_folder(target.parent)
     remove_leftovers(target.parent)
     stream = Stream(target.parent, metadata, Writer(target), names=list(tensors))

@@ -15,7 +15,7 @@ from likewise.cli._words import claim_out, thresholds
 
 @show_options(without=["data", "layers"], long=True, reduce=ROWS)
 def diff(
-    a: Annotated[str, Argument(help="Address of a network, such as zoo:resnet20@a.safetensors.")],
+    a: Annotated[str, Argument(help="Address of a network, or a recording; one that is not there yet is made of B.")],
     b: Annotated[str, Argument(help="Address of the changed one.")],
     data: Annotated[str, Option(help="What to show both, like cifar10:test[:1000].")],
     layers: Annotated[list[str] | None, Option(help="Names or globs; else all layers. May be repeated.")] = None,
@@ -33,8 +33,12 @@ def diff(
 ) -> None:
     """Say what changed between two networks. Looks at layers, answers, classes and attacks, and gives a verdict."""
     import likewise
+    from likewise.comparison.recordings.recording import is_new_baseline
     from likewise.networks.names import named_networks
 
+    if is_new_baseline(a):
+        _write_baseline(a, b, data, layers, memory, show)
+        return
     claim_out(out)
     change = likewise.diff(
         a,
@@ -59,3 +63,17 @@ def diff(
         echo(f"likewise: {failure}", err=True)
     if not change.ok:
         raise Exit(1)
+
+
+def _write_baseline(
+    path: str, network: str, data: str, layers: list[str] | None, memory: str | None, show: dict[str, Any]
+) -> None:
+    """Record the network that later ones are compared with."""
+    import likewise
+    from likewise.networks.names import named_networks
+
+    options = show_keywords(show, named_networks([network]))
+    for name in ("engine", "workers", "engine_options", "store"):
+        options.pop(name, None)
+    written = likewise.record(network, data, layers=layers, memory=memory, **options).save(path)
+    echo(f"{written} was not there: {network} is recorded as the baseline. Later runs are compared with it.")

@@ -14,6 +14,7 @@ from likewise._base.machine import one_thread
 from likewise._base.progress import Progress, warn
 from likewise.comparison.arguments import Call, Selection, as_views, permutations_of, seeded
 from likewise.comparison.intervals import bootstrap, interval_matrices
+from likewise.comparison.recordings.comparing import any_recording, compare_recorded
 from likewise.comparison.schedule import Job, Resources, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
@@ -101,6 +102,8 @@ def compare(  # type: ignore[misc]
         >>> f"{likewise.compare(x, 3 * x + 1):.2f}"
         '1.00'
     """
+    if any_recording(views, other):
+        return compare_recorded(views, other, measure, options, data=data, layers=layers)
     call = Call.read(compare, views, other, measure, options, data=data, layers=layers, engine=engine)
     show, selection = call.show, call.selection
     shuffles = permutations_of(calibrate, within)

@@ -18,6 +18,7 @@ from likewise import __version__
 from likewise.comparison.arguments import permutations_of, seeded, with_options
 from likewise.comparison.null import layer_nulls
 from likewise.comparison.pairs import score_items
+from likewise.comparison.recordings.comparing import any_recording, layerwise_recorded
 from likewise.comparison.significance import calibrate_layers
 from likewise.comparison.streaming.layer_groups import CHUNK, Limits
 from likewise.comparison.streaming.layer_rows import check_counts, check_rows, chunks, paired_rows
@@ -100,6 +101,8 @@ def layerwise(
         >>> layerwise(net, data=torch.randn(50, 4), layers="all")
         LayerMatrix('Sequential', 'Sequential', 3 x 3, measure='cka-debiased')
     """
+    if any_recording(a, b):
+        return layerwise_recorded(a, b, measure, options, data=data)
     show, rest = Show.read("layerwise", options, long=True, data=data, layers=layers)
     if show.engine is not None:
         check_plain("layerwise", a=a, b=b, data=data)

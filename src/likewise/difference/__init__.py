@@ -8,8 +8,11 @@ and `transfer`.
 from __future__ import annotations
 
 from likewise._base.lazy import lazy
+from likewise.comparison.recordings.recorder import record_arrays
+from likewise.comparison.recordings.recording import Recording
 from likewise.difference.networks import diff
+from likewise.difference.recorded import record
 from likewise.difference.result import Diff
 
-__all__ = ["Diff", "diff"]
+__all__ = ["Diff", "Recording", "diff", "record", "record_arrays"]
 lazy(__name__)

@@ -20,9 +20,8 @@ from likewise.data.inputs import data_name, domain_of, take
 from likewise.difference.inputs import previews
 from likewise.difference.layers import layer_changes
 from likewise.difference.result import Check, Diff
-from likewise.difference.tokens import TokenChange, token_changes
+from likewise.difference.tokens import token_changes, token_score
 from likewise.difference.weights import weight_changes
-from likewise.errors import InputError
 from likewise.language.networks import as_language_model, encoder_of
 from likewise.language.reading import compare_tokens
 from likewise.measures.function import Measure
@@ -31,8 +30,6 @@ from likewise.views.show import Show
 
 Limits = Sequence[tuple[Measure, str, float]]
 READ = 64  # texts of a batch of tokens
-_STATISTICS = {"kl": "mean", "delta-p": "rms"}  # of measures that have several, the one by default
-_NAMES = {"perplexity-change": "log-perplexity-ratio"}
 
 
 def language_models(networks: Mapping[str, Any], data: Any, device: Any) -> dict[str, nn.Module] | None:
@@ -74,7 +71,7 @@ def language_diff(
     values, reasons = scores(views, on_views)
     for measure, _, _ in limits:
         if measure.info.on == "networks":
-            values[measure.key], reasons[measure.key] = _token_score(tokens, measure)
+            values[measure.key], reasons[measure.key] = token_score(tokens, measure)
     reasons = {key: reason for key, reason in reasons.items() if reason}
     rows = [text.row for text in tokens.changed]
     return Diff(
@@ -103,19 +100,6 @@ def _batches(data: Any) -> Any:
         return data
     count = len(data["input_ids"])
     return [take(dict(data), slice(start, start + READ)) for start in range(0, count, READ)]
-
-
-def _token_score(tokens: TokenChange, measure: Measure) -> tuple[float, str]:
-    """The value of a measure of next tokens, or why it is undefined."""
-    statistic = measure.options.get("statistic", _STATISTICS.get(measure.name, "mean"))
-    name = _NAMES.get(measure.name, measure.name)
-    name = name if statistic == "mean" else f"{name}-{statistic}"
-    if measure.name not in ("kl", "same-top", "delta-p", "perplexity-change", "bits-per-byte-change"):
-        raise InputError(f"diff has no {measure.key} of language models. Use likewise.compare.")
-    if name not in tokens.statistics:
-        return float("nan"), "the two read the texts by different tokens"
-    value = tokens.statistics[name].value
-    return (abs(value) if measure.name.endswith("-change") else value), ""
 
 
 def _rounding(

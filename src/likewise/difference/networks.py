@@ -14,6 +14,7 @@ from torch import nn
 
 from likewise._base.progress import warn
 from likewise.comparison.compare import compare
+from likewise.comparison.recordings.comparing import any_recording
 from likewise.data import Data, as_data
 from likewise.data.inputs import data_name, domain_of
 from likewise.data.objects import read_once
@@ -21,6 +22,7 @@ from likewise.difference.answers import answer_changes
 from likewise.difference.inputs import previews
 from likewise.difference.language import language_diff, language_models
 from likewise.difference.layers import layer_changes
+from likewise.difference.recorded import recorded_change
 from likewise.difference.result import Check, Diff, Transfer
 from likewise.difference.weights import weight_changes
 from likewise.errors import InputError, brief
@@ -106,6 +108,10 @@ def diff(
         task = Call("the difference", diff, (a, b, data), keywords)
         result: Diff = run_calls([task], options.with_engine().engine, "comparing", progress=options.progress)[0]
         return result
+    if any_recording(a, b):
+        limits = _limits(under=fail_under, over=fail_over)
+        kept: dict[str, Any] = {"names": names, "layers": layers, "transfer": transfer, "memory": memory}
+        return recorded_change(a, b, data, show=show, limits=limits, **kept)
     named = _two_networks(a, b, names)
     if data is None:
         raise InputError("no data to show the networks. Pass data, as in data='cifar10:test[:1000]'.")

@@ -178,7 +178,8 @@ def _flip_lines(diff: Diff) -> list[str]:
 
 
 def _flips(diff: Diff) -> list[tuple[Flip, Preview]]:
-    return list(zip(diff.flips, diff.inputs, strict=False))[:FLIPS]
+    shown: list[Preview] = [*diff.inputs, *[None] * FLIPS]  # recordings hold no inputs
+    return list(zip(diff.flips, shown, strict=False))[:FLIPS]
 
 
 def _more(diff: Diff) -> list[str]:

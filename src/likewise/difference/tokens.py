@@ -13,12 +13,16 @@ from itertools import pairwise
 import numpy as np
 
 from likewise._base.arrays import Array
+from likewise.errors import InputError
 from likewise.language import Estimate, TokenAnswers
+from likewise.measures.function import Measure
 
 LEVEL = 0.05
 CLOSE, CHANGED = (0.02, 0.95), (0.2, 0.8)  # most KL divergence, and least share of the same top token
 FEWEST = 6  # texts that a token or a range of positions is tested on
 EDGES = (0, 8, 16, 32, 64, 128, 256, 512)  # ranges of positions
+STATISTICS = {"kl": "mean", "delta-p": "rms"}  # of measures that have several, the one by default
+NAMES = {"perplexity-change": "log-perplexity-ratio"}  # in the statistics
 KEPT, AROUND = 8, 6  # texts that are kept, and tokens that are shown before the one where they part
 
 
@@ -97,6 +101,19 @@ def token_changes(answers: TokenAnswers, rounding: float = 0.0) -> TokenChange:
         changed=tuple(_changed(answers)) if same else (),
         rounding=rounding,
     )
+
+
+def token_score(tokens: TokenChange, measure: Measure) -> tuple[float, str]:
+    """The value of a measure of next tokens, or why it is undefined."""
+    statistic = measure.options.get("statistic", STATISTICS.get(measure.name, "mean"))
+    name = NAMES.get(measure.name, measure.name)
+    name = name if statistic == "mean" else f"{name}-{statistic}"
+    if measure.name not in ("kl", "same-top", "delta-p", "perplexity-change", "bits-per-byte-change"):
+        raise InputError(f"diff has no {measure.key} of language models. Use likewise.compare.")
+    if name not in tokens.statistics:
+        return float("nan"), "the two read the texts by different tokens"
+    value = tokens.statistics[name].value
+    return (abs(value) if measure.name.endswith("-change") else value), ""
 
 
 def _by_token(answers: TokenAnswers) -> tuple[Array, dict[int, str]]:

@@ -1,7 +1,8 @@
 """Language models: how far the next tokens of two of them differ, with texts as the unit.
 
 `answers` shows two networks the same texts; `TokenAnswers` holds what each of them says of every token, and sums it up
-with intervals over texts. The package imports `_base`, `data`, `networks`, `views`, `matrices` and `measures`.
+with intervals over texts. The package imports `_base`, `data`, `networks`, `views`, `matrices`, `measures` and
+`comparison`.
 """
 
 from __future__ import annotations

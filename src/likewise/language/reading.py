@@ -7,7 +7,7 @@ models with an encoder and a decoder at the tokens of the target. Both networks 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -175,12 +175,11 @@ def _both(runs: Sequence[Run], show: Show) -> list[dict[str, Array]]:
     one, other = runs
     width = min(one.logits.vocabulary, other.logits.vocabulary)
     columns: list[dict[str, list[Array]]] = [{}, {}, {}]
-    for texts, places, (text, position, token) in _batches(runs, show):
+    for texts, places, (text, position, token) in batches_of(runs, show):
         pieces = [run.logits.of(run.inputs(texts)) for run in runs]
-        for start in range(0, len(places), size := max(1, _PIECE // (8 * width))):
-            some = slice(start, start + size)
+        for some in pieces_of(places, width):
             sides = [
-                _log_probabilities(run, piece, places[some], width) for run, piece in zip(runs, pieces, strict=True)
+                log_probabilities(run, piece, places[some], width) for run, piece in zip(runs, pieces, strict=True)
             ]
             truth = token[some]
             for column, side in zip(columns, sides, strict=False):
@@ -195,16 +194,15 @@ def _alone(run: Run, show: Show) -> dict[str, Array]:
     """What one network says, token by token."""
     column: dict[str, list[Array]] = {}
     width = run.logits.vocabulary
-    for texts, places, (text, position, token) in _batches([run], show):
+    for texts, places, (text, position, token) in batches_of([run], show):
         piece = run.logits.of(run.inputs(texts))
-        for start in range(0, len(places), size := max(1, _PIECE // (8 * width))):
-            some = slice(start, start + size)
-            side = _log_probabilities(run, piece, places[some], width)
+        for some in pieces_of(places, width):
+            side = log_probabilities(run, piece, places[some], width)
             _append(column, _said(side, text[some], position[some], token[some]))
     return _sorted(column, column)
 
 
-def _batches(runs: Sequence[Run], show: Show) -> Any:
+def batches_of(runs: Sequence[Run], show: Show) -> Any:
     """Batches of texts: which they are, the positions that answer in the flattened batch, and what is asked there."""
     first = runs[0]
     device = device_of(first.net, torch.device("cpu"))
@@ -227,7 +225,13 @@ def _batches(runs: Sequence[Run], show: Show) -> Any:
             bar.advance()
 
 
-def _log_probabilities(run: Run, pieces: Any, places: Tensor, width: int) -> Tensor:
+def pieces_of(places: Tensor, width: int) -> Iterator[slice]:
+    """Positions that are compared at a time."""
+    size = max(1, _PIECE // (8 * width))
+    return (slice(start, start + size) for start in range(0, len(places), size))
+
+
+def log_probabilities(run: Run, pieces: Any, places: Tensor, width: int) -> Tensor:
     """The logarithms of what a network gives to every token, in double precision where the device has it."""
     logits = pieces(places.to(device_of(run.net)))[:, :width]
     if not bool(logits.isfinite().any(dim=1).all()) or bool(logits.isnan().any()):

@@ -98,6 +98,9 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "layerwise": (Example(_TWO), Example(f"{_TWO} --measure cka")),
     "measures": (Example(""), Example("cka"), Example("--family cca")),
     "networks": (Example(""), Example("zoo:mlp*")),
+    "record": (
+        Example("nets.py:build --data digits:test[:40] --mean 0 --std 1 --out new.likewise", any_text=("name", "out")),
+    ),
     "report": (Example("run --out page.html", any_text=("title",)),),
     "teacher": (Example("run --student one --outcomes outcomes.csv"), Example("square.csv --student one")),
     "train": (Example("nets.py:build digits:train[:40] --epochs 1 --out new"),),

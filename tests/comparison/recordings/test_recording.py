@@ -1,0 +1,124 @@
+"""Recordings as files, and beside each other and networks: what they give, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import likewise
+from likewise import Recording
+from likewise._base import sealed
+from likewise.errors import InputError
+
+X = torch.randn(60, 12, generator=torch.Generator().manual_seed(0))
+
+
+def made(seed: int = 0) -> nn.Sequential:
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(12, 24), nn.ReLU(), nn.Linear(24, 16), nn.ReLU(), nn.Linear(16, 5))
+
+
+def recorded(seed: int = 0, name: str = "net", x: torch.Tensor = X) -> Recording:
+    return likewise.record(made(seed), x, name=name, progress=False)
+
+
+def test_a_file_gives_back_what_was_recorded(tmp_path: Path) -> None:
+    recording = recorded()
+    path = recording.save(tmp_path / "old")
+    assert path == tmp_path / "old.likewise"
+    again = Recording.load(path)
+    assert (again.name, again.probe, again.n, again.kind, again.about) == (
+        recording.name,
+        recording.probe,
+        60,
+        "classes",
+        recording.about,
+    )
+    for name, layer in recording.layers.items():
+        assert np.array_equal(again.layers[name].values, layer.values)
+        assert (again.layers[name].similarity is None) == (layer.similarity is None)
+    assert np.array_equal(again.answers["top"], recording.answers["top"])
+    per_layer = (path.stat().st_size - sum(v.nbytes for v in recording.answers.values())) / len(recording.layers)
+    assert per_layer < 16_000
+
+
+def test_a_single_layer_is_recorded_by_its_answers() -> None:
+    recording = likewise.record(nn.Linear(12, 3), X, name="one", progress=False)
+    assert (dict(recording.layers), recording.kind) == ({}, "classes")
+    assert likewise.diff(recording, recording).answers.disagreement == 0
+
+
+def test_it_holds_no_input(tmp_path: Path) -> None:
+    texts = likewise.dataset("sentences:test[:12]")
+    path = likewise.record("zoo:bert-tiny", texts, name="t", progress=False).save(tmp_path / "t")
+    content = path.read_bytes()
+    assert [text for text in texts.inputs if text.encode() in content] == []
+
+
+def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
+    path = recorded().save(tmp_path / "old")
+    damaged = tmp_path / "damaged.likewise"
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 1
+    damaged.write_bytes(bytes(content))
+    with pytest.raises(InputError) as error:
+        Recording.load(damaged)
+    assert str(error.value) == (
+        f"{damaged} is no whole recording: it does not match its checksum. Record the network again."
+    )
+    tensors, metadata = sealed.read(path)
+    header = json.loads(metadata["recording"]) | {"format": 9}
+    later = sealed.write(tmp_path / "later", tensors, {"recording": json.dumps(header)}, ending=".likewise")
+    with pytest.raises(InputError) as error:
+        Recording.load(later)
+    assert str(error.value) == (
+        f"{later} is a recording of another version (format 9, this reads 1). Record the network again."
+    )
+    other = tmp_path / "mine.likewise"
+    other.write_text("notes")
+    with pytest.raises(InputError, match="is no whole recording"):
+        recorded().save(other)
+    assert other.read_text() == "notes"
+
+
+def test_another_probe_is_refused_by_name() -> None:
+    a, b = recorded(), recorded(name="other", x=X + 1)
+    with pytest.raises(InputError) as error:
+        likewise.compare(a, b)
+    assert str(error.value) == (
+        f"'net' was recorded on 'inputs' (60 inputs, {a.probe}) and 'other' on 'inputs' (60 inputs, {b.probe}). Record "
+        "both on one probe."
+    )
+
+
+def test_recordings_are_compared_as_networks_are() -> None:
+    nets = {"a": made(0), "b": made(1), "c": made(2)}
+    exact = likewise.compare(nets, data=X, layers="4", progress=False)
+    files = {"a": recorded(0), "b": recorded(1), "c": nets["c"]}
+    matrix = likewise.compare(files, data=X, layers="4", progress=False)
+    assert np.abs(matrix.values - exact.values).max() < 0.03
+    score = likewise.compare(recorded(0), made(1), data=X, layers="4", progress=False)
+    assert float(score) == pytest.approx(matrix["a", "b"])
+    layers = likewise.layerwise(recorded(0), recorded(1))
+    assert list(layers.rows) == ["0", "2", "4"]
+    assert layers.values[2, 2] == pytest.approx(matrix["a", "b"])
+
+
+def test_what_recordings_do_not_hold_is_refused() -> None:
+    with pytest.raises(InputError) as error:
+        likewise.compare(recorded(), recorded(), "procrustes")
+    assert str(error.value) == (
+        "recordings hold what cka-debiased needs, and not what 'procrustes' does. Compare the networks themselves, or "
+        "leave measure out."
+    )
+    with pytest.raises(
+        InputError, match="is a network, and a comparison with recordings needs to know what to show it"
+    ):
+        likewise.compare(recorded(), made())
+    with pytest.raises(InputError, match="have no similarities of a layer 'nine'"):
+        likewise.compare(recorded(), recorded(), layers="nine")

@@ -75,10 +75,17 @@ def main(data: str, smollm: str) -> None:
                     right = place.endswith(first) and [name for name, _ in change.weights.changed] != []
                     named, total = named + right, total + 1
                     weight = change.weights.changed[0] if change.weights.changed else ("none", 0.0)
-                    print(
-                        f"{label} {half} {place} {size:g}: {first}, {weight[0]} {weight[1]:.2g}, {change.verdict} {right}",
-                        flush=True,
-                    )
+                    row = [
+                        label,
+                        half,
+                        place,
+                        f"{size:g}: {first}",
+                        weight[0],
+                        f"{weight[1]:.2g}",
+                        change.verdict,
+                        right,
+                    ]
+                    print(*row, flush=True)
     print(f"{named} of {total} named")
 
 

@@ -13,8 +13,8 @@ NETS = """
 import torch
 from torch import nn
 
-def build(seed=0):
-    torch.manual_seed(seed)
+def build(start=0):
+    torch.manual_seed(start)
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
 """
 
@@ -41,7 +41,7 @@ def test_the_first_run_records_and_later_ones_compare(tmp_path: Path) -> None:
     code, output, summary = run(tmp_path, "nets.py:build", "--fail-over disagreement=0")
     assert (code, output) == (0, "verdict=identical\n")
     assert summary.startswith("### ")
-    code, output, _ = run(tmp_path, "nets.py:build,seed=5")
+    code, output, _ = run(tmp_path, "nets.py:build,start=5")
     assert (code, output) == (1, "verdict=different\n")
 
 

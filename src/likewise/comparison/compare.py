@@ -14,7 +14,7 @@ from likewise._base.machine import one_thread
 from likewise._base.progress import Progress, warn
 from likewise.comparison.arguments import Call, Selection, as_views, permutations_of, seeded
 from likewise.comparison.intervals import bootstrap, interval_matrices
-from likewise.comparison.recordings.comparing import any_recording, compare_recorded
+from likewise.comparison.recordings.recording import any_recording
 from likewise.comparison.schedule import Job, Resources, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
@@ -103,6 +103,8 @@ def compare(  # type: ignore[misc]
         '1.00'
     """
     if any_recording(views, other):
+        from likewise.comparison.recordings.comparing import compare_recorded  # arrays do without
+
         return compare_recorded(views, other, measure, options, data=data, layers=layers)
     call = Call.read(compare, views, other, measure, options, data=data, layers=layers, engine=engine)
     show, selection = call.show, call.selection

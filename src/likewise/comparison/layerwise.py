@@ -18,7 +18,8 @@ from likewise import __version__
 from likewise.comparison.arguments import permutations_of, seeded, with_options
 from likewise.comparison.null import layer_nulls
 from likewise.comparison.pairs import score_items
-from likewise.comparison.recordings.comparing import any_recording, layerwise_recorded
+from likewise.comparison.recordings.comparing import layerwise_recorded
+from likewise.comparison.recordings.recording import any_recording
 from likewise.comparison.significance import calibrate_layers
 from likewise.comparison.streaming.layer_groups import CHUNK, Limits
 from likewise.comparison.streaming.layer_rows import check_counts, check_rows, chunks, paired_rows

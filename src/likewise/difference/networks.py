@@ -14,7 +14,7 @@ from torch import nn
 
 from likewise._base.progress import warn
 from likewise.comparison.compare import compare
-from likewise.comparison.recordings.comparing import any_recording
+from likewise.comparison.recordings.recording import any_recording
 from likewise.data import Data, as_data
 from likewise.data.inputs import data_name, domain_of
 from likewise.data.objects import read_once

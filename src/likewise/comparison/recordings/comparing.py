@@ -29,13 +29,6 @@ MEASURE = "cka-debiased"
 NOTE = "by sketches: within .03, and .005 on average"
 
 
-def any_recording(*things: Any) -> bool:
-    """Whether one of these, or of what they hold, is a recording."""
-    inside = [entry for thing in things if isinstance(thing, (list, tuple)) for entry in thing]
-    inside += [entry for thing in things if isinstance(thing, Mapping) for entry in thing.values()]
-    return any(map(is_recording, [*things, *inside]))
-
-
 def compare_recorded(
     views: Any, other: Any, measure: Any, options: Mapping[str, Any], **named: Any
 ) -> Score | SimilarityMatrix:

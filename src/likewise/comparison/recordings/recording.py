@@ -218,6 +218,13 @@ def is_recording(thing: Any) -> bool:
     return isinstance(thing, Recording) or (isinstance(thing, (str, os.PathLike)) and str(thing).endswith(ENDING))
 
 
+def any_recording(*things: Any) -> bool:
+    """Whether one of these, or of what they hold, is a recording."""
+    inside = [entry for thing in things if isinstance(thing, (list, tuple)) for entry in thing]
+    inside += [entry for thing in things if isinstance(thing, Mapping) for entry in thing.values()]
+    return any(map(is_recording, [*things, *inside]))
+
+
 def is_new_baseline(thing: Any) -> bool:
     """Whether this is the path of a recording that is not there yet."""
     return isinstance(thing, (str, os.PathLike)) and is_recording(thing) and not os.path.lexists(thing)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from likewise._base.lazy import lazy
 from likewise.classes.agreement import Alignment, alignment
 from likewise.classes.confusion import Templates, hierarchical_distance, idm, interval, ranks, templates
-from likewise.classes.epoch_report import INDICES, Phases, index, phases
+from likewise.classes.epoch_report import INDICES, index
 from likewise.classes.from_sources import from_confusion, from_features, from_logits, from_weights, from_wordnet
 from likewise.classes.indices import wsi
+from likewise.classes.learning.phases import Phases, phases
 from likewise.classes.similarity import ClassSimilarity
 
 if TYPE_CHECKING:

@@ -1,20 +1,13 @@
-"""From the matrices of an epoch to one flat dictionary with stable names, and from its curves to phases of learning.
+"""From the matrices of an epoch to one flat dictionary with stable names.
 
 Every number is an `Index`, declared in `indices`. What it needs (a matrix, the reference, a count) decides
 whether it is reported; those of mistakes are reported for every split, a plain name for the test split,
 with the ending "_train" or "_adversarial" for the others.
-
-Phases follow from one rule on one curve, smoothed by a running median of three. The *surge* ends at the first epoch
-that has climbed 95 % of the way from the start to the top. *Rest* begins at the first epoch from which the
-curve stays within 10 % of that climb around its level over the last fifth of the epochs, and has to last
-ten epochs; what lies between is *refinement*. Fewer than twenty epochs are too short a record. A climb not four times
-larger than the curve's own noise is no surge, and a top within the last fifth no end of one. A curve that falls
-by a quarter of its range and grows as much again shows another course, that of networks that learn badly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -25,11 +18,6 @@ from likewise._base.registry import Registry, module_of
 from likewise.classes.agreement import METRICS, Both, Scaled, chance, semantic_order
 from likewise.classes.confusion import ranks
 from likewise.classes.similarity import ClassSimilarity
-from likewise.errors import InputError
-
-SHORTEST = 20  # epochs; of fewer, nothing can be told yet
-REST = 10  # epochs that rest has to last
-REGROWN = 0.25  # of a curve's range: fallen and grown again by so much, it shows no surge and refinement
 
 
 class Reference:
@@ -190,84 +178,3 @@ def panels() -> dict[str, str]:
 def headlines() -> list[str]:
     """The indices a command prints."""
     return [i.name for i in INDICES if i.headline]
-
-
-@dataclass(frozen=True)
-class Phases:
-    """When the phases of learning end.
-
-    Attributes:
-        surge_end: The last epoch of the surge; None where there is none.
-        refinement_end: The last epoch of the refinement; None where there is none.
-        reason: Why one of them is None.
-    """
-
-    surge_end: int | None
-    refinement_end: int | None
-    reason: str = ""
-
-    @property
-    def clear(self) -> bool:
-        """Whether both ends were found."""
-        return self.surge_end is not None and self.refinement_end is not None
-
-    def __str__(self) -> str:
-        if self.surge_end is None:
-            return self.reason
-        if self.refinement_end is None:
-            return f"surge to epoch {self.surge_end}, then {self.reason}"
-        refined = self.refinement_end > self.surge_end
-        return f"surge to epoch {self.surge_end}, {f'refinement to epoch {self.refinement_end}, ' * refined}then rest"
-
-
-def phases(curve: Sequence[float], epochs: Sequence[int] | None = None) -> Phases:
-    """Where the surge and the refinement of a curve end.
-
-    Args:
-        curve: One number per epoch; what is not finite is left out.
-        epochs: The numbers of the epochs; by default from 0.
-
-    Example:
-        >>> rise = [0.0, 0.4, 0.7, 0.9, 1.0, 0.9, 0.8, 0.72, 0.7] + [0.7] * 11
-        >>> print(phases(rise))
-        surge to epoch 3, refinement to epoch 6, then rest
-    """
-    values = np.asarray(curve, dtype=float)
-    numbers = list(range(len(values))) if epochs is None else [int(e) for e in epochs]
-    if values.ndim != 1 or len(numbers) != len(values):
-        raise InputError(f"a curve is one number per epoch, got {values.shape} for {len(numbers)} epochs.")
-    numbers = [e for e, value in zip(numbers, values, strict=True) if np.isfinite(value)]
-    values = values[np.isfinite(values)]
-    if len(values) < SHORTEST:
-        return Phases(None, None, f"cannot tell yet: {len(values)} epochs are recorded, {SHORTEST} are needed")
-    smooth = _median3(values)
-    noise = 1.4826 * float(np.median(np.abs(np.diff(values)))) / 2**0.5
-    start, top = float(smooth[0]), float(smooth.max())
-    climb, tail = top - start, max(2, len(values) // 5)
-    level = float(np.median(smooth[-tail:]))
-    turn = _turn(smooth, level, max(4 * noise, REGROWN * float(np.ptp(smooth)), 1e-9))
-    if turn is not None:
-        return Phases(None, None, f"no clear phases: the curve falls to epoch {numbers[turn]} and grows again")
-    if climb <= max(4 * noise, 1e-9):
-        return Phases(None, None, "no clear phases: the curve does not climb from where it started")
-    surge = int(np.argmax(smooth >= start + 0.95 * climb))
-    if surge >= len(values) - tail:
-        return Phases(None, None, "cannot tell yet: the curve was still climbing when the record ended")
-    restless = np.flatnonzero(np.abs(smooth - level) > 0.1 * climb)
-    rest = max(surge, int(restless[-1]) + 1 if len(restless) else 0)
-    needed = max(tail, REST)
-    if rest > len(values) - needed:
-        return Phases(numbers[surge], None, f"refinement, not followed by {needed} epochs of rest yet")
-    return Phases(numbers[surge], numbers[max(surge, rest - 1)])
-
-
-def _turn(smooth: np.ndarray, level: float, least: float) -> int | None:
-    """The lowest epoch of a curve that falls by `least` before it and ends above it by as much; None without one."""
-    fallen = np.maximum.accumulate(smooth) - smooth
-    turns = np.flatnonzero((fallen > least) & (level - smooth > least))
-    return int(turns[smooth[turns].argmin()]) if len(turns) else None
-
-
-def _median3(values: np.ndarray) -> np.ndarray:
-    padded = np.concatenate([values[:1], values, values[-1:]])
-    return np.median(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0)

@@ -18,8 +18,9 @@ import torch
 from likewise._base.progress import tracked, warn
 from likewise.classes.adapters import ADAPTERS
 from likewise.classes.batches import Counts, Tap, sum_over_processes
-from likewise.classes.epoch_report import Phases, Reference, Snapshot, chance_levels, headlines, phases, report
+from likewise.classes.epoch_report import Reference, Snapshot, chance_levels, headlines, report
 from likewise.classes.from_sources import from_confusion, from_sums, from_weights, from_wordnet
+from likewise.classes.learning.phases import Phases, phases
 from likewise.classes.network_sources import one_head
 from likewise.classes.records import Epoch, Records
 from likewise.classes.similarity import ClassSimilarity, named

@@ -18,8 +18,8 @@ import likewise
 from likewise import classes
 from likewise.data import Data
 
-EPOCHS, SEEDS, PER_CLASS = 24, (0, 1, 2), {"train": 40, "val": 20}
-VIT = "timm:test_vit,img_size=32,patch_size=8,depth=2"
+EPOCHS, SEEDS, PER_CLASS = 20, (0, 1, 2), {"train": 20, "val": 10}
+VIT = "timm:test_vit,img_size=16,patch_size=8,depth=2"
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
     "LeNet": ("zoo:lenet", {"optimiser": "sgd", "lr": 0.05, "weight_decay": 5e-4}),
     "ViT": (VIT, {"optimiser": "adamw", "lr": 1e-3, "weight_decay": 0.05}),
@@ -28,8 +28,8 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def images(folder: str, split: str) -> Data:
-    """A split at 32 x 32 pixels: the first 40 images of every class to train on, the first 20 to inspect on."""
-    data = likewise.dataset(f"imagefolder:{folder},size=32", split=split)
+    """A split at 16 x 16 pixels: the first 20 images of every class to train on, the first 10 to inspect on."""
+    data = likewise.dataset(f"imagefolder:{folder},size=16", split=split)
     labels = data.need_labels("train").numpy()
     first = [np.flatnonzero(labels == c)[: PER_CLASS[split]] for c in range(len(data.classes))]
     return data[np.sort(np.concatenate(first))]
@@ -40,9 +40,16 @@ def watched(name: str, seed: int, train: Data, val: Data, out: Path) -> classes.
     address, recipe = NETWORKS[name]
     folder = out / f"{name.replace(' ', '-')}-{seed}"
     watch = classes.Inspector(
-        list(val.classes), reference="tiny-imagenet", out=out / "inspected" / folder.name, adversarial_every=6
+        list(val.classes), reference="tiny-imagenet", out=out / "inspected" / folder.name, adversarial_every=10
     )
-    common = {"schedule": "plateau", "warmup": 1, "augment": ("flip", "crop"), "seed": seed, "epochs": EPOCHS, "batch_size": 100}
+    common = {
+        "schedule": "plateau",
+        "warmup": 1,
+        "augment": ("flip", "crop"),
+        "seed": seed,
+        "epochs": EPOCHS,
+        "batch_size": 50,
+    }
     likewise.train(
         address, train, validation=val, out=folder, callbacks=[watch], num_workers=0, progress=False, **common, **recipe
     )

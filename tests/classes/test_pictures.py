@@ -173,7 +173,7 @@ def test_undefined_classes_and_perfect_classifiers_can_be_drawn(tmp_path: Path) 
 
 def test_curves_are_drawn_as_reported_with_chance_dotted() -> None:
     frame = pd.DataFrame(
-        {"accuracy": [0.1, np.nan, 0.9], "nidm_errors": [0.4, 0.5, 0.6], "loss": [3.0, 2.0, 1.0]}, index=EPOCHS
+        {"accuracy": [0.1, np.nan, 0.9], "nidm_errors": [0.4, 0.5, 0.6], "samples": [3.0, 2.0, 1.0]}, index=EPOCHS
     )
     figure = classes.curves({"": frame}, chance={"nidm_errors": 0.44})
     one, two = panels(figure)
@@ -184,8 +184,8 @@ def test_curves_are_drawn_as_reported_with_chance_dotted() -> None:
     assert (dotted.get_linestyle(), list(dotted.get_ydata())) == (":", [0.44, 0.44])
     assert (one.get_xlabel(), two.get_xlabel()) == ("epoch", "epoch")
     assert figure.legends == []
-    (only,) = panels(classes.curves({"": frame}, columns=["loss"]))
-    assert only.get_title() == "loss"
+    (only,) = panels(classes.curves({"": frame}, columns=["samples"]))
+    assert only.get_title() == "samples"
 
 
 def test_the_legend_names_every_network_in_its_colour() -> None:
@@ -415,3 +415,63 @@ def test_epochs_without_a_matrix_make_no_film(tmp_path: Path, ending: str) -> No
     assert refused(InputError, classes.animate, inspector, tmp_path / f"film.{ending}") == (
         "these epochs have no matrix in common, so there is nothing to animate."
     )
+
+
+def test_several_seeds_are_a_mean_in_a_band_from_the_least_to_the_largest() -> None:
+    seeds = [pd.DataFrame({"accuracy": values}, index=EPOCHS) for values in ([0.1, 0.2, 0.6], [0.3, 0.4, 0.9])]
+    (axis,) = panels(classes.curves({"net": seeds}))
+    assert axis.get_lines()[0].get_xydata() == pytest.approx(np.array([[0, 0.2], [1, 0.3], [2, 0.75]]))
+    (band,) = axis.collections
+    corners = {(round(x, 6), round(y, 6)) for x, y in band.get_paths()[0].vertices}
+    assert corners == {(0, 0.1), (1, 0.2), (2, 0.6), (0, 0.3), (1, 0.4), (2, 0.9)}
+
+
+def test_joint_panels_hold_sai_beside_loss_rate_and_fooling_rate(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "accuracy": [0.1, 0.5, 0.9],
+            "sai_ncsm_scsm": [0.6, 0.8, 0.7],
+            "loss": [np.nan, 2.0, 1.0],
+            "lr": [np.nan, 0.1, 0.01],
+            "fooling_rate": [np.nan, 0.2, np.nan],
+            "errors": [90.0, 50.0, 10.0],
+        },
+        index=EPOCHS,
+    )
+    figure = classes.joint(frame, tmp_path / "joint.png", chance={"sai_ncsm_scsm": 0.63})
+    assert (tmp_path / "joint.png").stat().st_size > 0
+    titled = [axis for axis in panels(figure) if axis.get_title()]
+    assert [axis.get_title() for axis in titled] == [
+        "accuracy and losses",
+        "SAI(NCSM, SCSM), loss and learning rate",
+        "SAI(NCSM, SCSM) and fooling rate",
+        "number of mistakes",
+    ]
+    held = {
+        axis.get_title(): [
+            (line.get_label(), line.get_ydata().tolist())
+            for other in figure.axes
+            if other.get_position().x0 == axis.get_position().x0 and other.get_position().y0 == axis.get_position().y0
+            for line in other.get_lines()
+            if line.get_linestyle() != ":"
+        ]
+        for axis in titled
+    }
+    sai = ("sai_ncsm_scsm", [0.6, 0.8, 0.7])
+    assert held["SAI(NCSM, SCSM), loss and learning rate"] == [sai, ("loss", [2.0, 1.0]), ("lr", [0.1, 0.01])]
+    assert held["SAI(NCSM, SCSM) and fooling rate"] == [sai, ("fooling_rate", [0.2])]
+    assert held["number of mistakes"] == [("errors", [90.0, 50.0, 10.0])]
+    dotted = [line.get_ydata()[0] for line in titled[1].get_lines() if line.get_linestyle() == ":"]
+    assert dotted == [0.63]
+
+
+test_what_cannot_be_drawn_of_seeds_and_panels_is_a_sentence = refusals(
+    (
+        lambda: classes.curves({"net": []}),
+        "'net' has no curves to draw. Give at least one frame of inspector.curves().",
+    ),
+    (
+        lambda: classes.joint(pd.DataFrame({"samples": [1.0]})),
+        "none of the curves of the joint panels was reported. See inspector.curves().columns.",
+    ),
+)

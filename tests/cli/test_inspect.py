@@ -42,15 +42,23 @@ def test_inspect_reads_what_a_training_kept(tmp_path: Path) -> None:
         str(out / "film.html"),
     ]
     kept = sorted(path.name for path in out.iterdir())
-    assert kept[-1] == "likewise.manifest"
-    assert kept[:-1] == [
+    kept.remove("likewise.manifest")
+    assert kept == [
         "0000.safetensors",
         "0001.safetensors",
         "0002.safetensors",
         "curves.csv",
         "curves.png",
         "film.html",
+        "joint.png",
+        *(f"matrices-{kind}.png" for kind in ("confusion", "confusion_adversarial", "features", "weights")),
+        "mistakes-0001.png",
+        "mistakes-0002.png",
+        "templates.csv",
+        "templates.png",
     ]
+    attacked = [epoch for epoch, rate in pd.read_csv(out / "curves.csv")["fooling_rate"].items() if rate == rate]
+    assert attacked == [1, 2]  # the epochs that are shown
     assert film_of(out / "film.html")["epochs"] == [0, 1, 2]
     before = (out / "0001.safetensors").stat().st_mtime_ns
     rows = json.loads(invoke(inspect, str(folder), "--data", data, "--out", str(out), "--json"))

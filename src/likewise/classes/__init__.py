@@ -17,7 +17,7 @@ from likewise.classes.similarity import ClassSimilarity
 
 if TYPE_CHECKING:
     from likewise.classes.inspector import Inspector, inspect
-    from likewise.classes.pictures import animate, curves, histogram, matrices, mistakes
+    from likewise.classes.pictures import animate, curves, histogram, joint, matrices, mistakes
 
 __all__ = [
     "INDICES",
@@ -40,6 +40,7 @@ __all__ = [
     "index",
     "inspect",
     "interval",
+    "joint",
     "matrices",
     "mistakes",
     "phases",

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -17,10 +17,12 @@ from likewise.classes.agreement import DECIMALS, calibrated
 from likewise.classes.confusion import idm
 from likewise.classes.epoch_report import Reference, Snapshot, index
 from likewise.classes.similarity import KINDS, ClassSimilarity
-from likewise.errors import InputError
+from likewise.errors import InputError, did_you_mean
 
 index(name="samples", reads="inputs counted", per_split=True)(lambda epoch: float(epoch.total))
-index(name="errors", reads="inputs classified wrong", per_split=True)(lambda epoch: float(epoch.errors))
+index(name="errors", reads="inputs classified wrong", per_split=True, label="mistakes")(
+    lambda epoch: float(epoch.errors)
+)
 
 
 @index(name="accuracy", per_split=True, label="accuracy", headline=True)
@@ -165,7 +167,7 @@ declare_alignment(
     "weights",
     "reference",
     metrics=tuple(METRIC_FACTS),
-    drawn=("cosine", "ssim", "spearman"),
+    drawn=("cosine", "ssim", "mse", "mae", "spearman"),
     levels=("cosine", "ssim", "mse", "mae", "pearson"),
     headline=True,
 )
@@ -176,6 +178,8 @@ declare_alignment("weights", "features")
 declare_alignment("weights", "confusion_train")
 declare_alignment("weights", "features_train")
 declare_alignment("features_train", "features")
+declare_alignment("confusion_train", "reference")
+declare_alignment("features_train", "reference")
 declare_alignment("weights", "confusion_adversarial")
 declare_alignment("confusion_adversarial", "reference")
 
@@ -197,6 +201,7 @@ def declare_idm(name: str, needs: str, judge: str, shift: Callable[[Snapshot, st
         needs=(needs,),
         per_split=True,
         chance="depends on the accuracy",
+        label=f"{name.upper()}, all inputs",
     )(lambda epoch: float(1 - epoch.once(shift, epoch.split)))
     index(
         name=f"{name}_errors",
@@ -244,6 +249,32 @@ def overfitting(epoch: Snapshot) -> float:
 def fooling_rate(epoch: Snapshot) -> float:
     """answers changed by PGD (eps 0.05, step 0.001, 2 iterations from a random start), every k epochs"""
     return epoch.counted["fooling_rate"]
+
+
+OF_TRAINING = {  # numbers a training has of its own, kept beside the indices where they are given
+    "loss": "training loss",
+    "validation_loss": "validation loss",
+    "lr": "learning rate",
+}
+
+
+def of_training(numbers: Mapping[str, float]) -> dict[str, float]:
+    """These numbers, which must be among them."""
+    for name in numbers:
+        if name not in OF_TRAINING:
+            hint = did_you_mean(name, OF_TRAINING)
+            raise InputError(f"also has no number {name!r}.{hint} It takes {', '.join(OF_TRAINING)}.")
+    return {name: float(value) for name, value in numbers.items()}
+
+
+def _given(epoch: Snapshot, name: str) -> float:
+    return epoch.counted[name]
+
+
+for _name, _label in OF_TRAINING.items():
+    index(name=_name, reads=f"{_label}, where the training tells it", needs=(_name,), label=_label)(
+        partial(_given, name=_name)
+    )
 
 
 @index(name="left_out", needs=("left_out",))

@@ -20,12 +20,15 @@ from likewise.classes.adapters import ADAPTERS
 from likewise.classes.batches import Counts, Tap, sum_over_processes
 from likewise.classes.epoch_report import Reference, Snapshot, chance_levels, headlines, report
 from likewise.classes.from_sources import from_confusion, from_sums, from_weights, from_wordnet
+from likewise.classes.indices import OF_TRAINING, of_training
 from likewise.classes.learning.phases import Phases, phases
+from likewise.classes.learning.steering import Steering
 from likewise.classes.network_sources import one_head
+from likewise.classes.pictures.gallery import epochs_shown
 from likewise.classes.records import Epoch, Records
 from likewise.classes.similarity import ClassSimilarity, named
 from likewise.data import Data, dataset
-from likewise.errors import InputError, quoted_list
+from likewise.errors import InputError, brief, quoted_list
 from likewise.matrices.notebook import as_html
 from likewise.matrices.tables import fit_width
 from likewise.networks import network, unwrapped
@@ -33,8 +36,9 @@ from likewise.networks.building import on_device
 from likewise.networks.class_names import class_names, relabel
 from likewise.networks.forward import device_of, transform_for
 from likewise.networks.forward import logits as answer
-from likewise.networks.training.checkpoints import addresses_by_epoch
+from likewise.networks.training.checkpoints import addresses_by_epoch, history_of
 from likewise.networks.unknown_normalisation import check_normalisation
+from likewise.views.extract import extract
 from likewise.views.show import Show, ShowOptions, options_for_worker
 from likewise.wordnet import ClassNames, match, recognised
 from likewise.work.tasks import Call, check_plain, run_calls
@@ -61,6 +65,11 @@ class Inspector:
         adversarial_every: Attack the test batches of every so many epochs too.
         attack: Options of that attack, PGD: by default `eps` 0.05, `step` 0.001 and `iterations` 2 from a random start,
             those of Deep Similarity Inspector.
+        adversarial_epochs: Attack the test batches of these epochs too.
+        stop_after: Stop the training once this phase is seen: "rest", or "surge" as soon as its end is seen.
+        reduce_lr_after: Lower the learning rate, once, when this phase is seen.
+        lr_factor: What the learning rate is then multiplied by.
+        phases_of: The index whose curve has these phases; "wsi_max" and "sai_ncsm_scsm" need no labels.
 
     Raises:
         InputError: An option is out of range, a reference has other classes, or the folder holds other classes.
@@ -85,7 +94,13 @@ class Inspector:
         features: bool = True,
         adversarial_every: int | None = None,
         attack: Mapping[str, Any] | None = None,
+        adversarial_epochs: Collection[int] = (),
+        stop_after: str | None = None,
+        reduce_lr_after: str | None = None,
+        lr_factor: float = 0.1,
+        phases_of: str = "wsi_max",
     ) -> None:
+        self.steering = Steering(stop_after, reduce_lr_after, lr_factor, phases_of)
         for name, value in {"every_n_epochs": every_n_epochs, "adversarial_every": adversarial_every}.items():
             if value is not None and value < 1:
                 raise InputError(f"{name} is {value}. Give at least 1.")
@@ -93,7 +108,9 @@ class Inspector:
             raise InputError("out is empty. Name a folder.")
         self.classes, self.reference = _classes_and_reference(classes, reference)
         self.head, self.every, self.features = head, every_n_epochs, features
-        self.adversarial_every = adversarial_every
+        self.adversarial_every, self.adversarial_epochs = adversarial_every, frozenset(adversarial_epochs)
+        if attack is not None:
+            _check_attack(attack)
         self.attack = ATTACK | ({"step": None} if "relative_step" in (attack or {}) else {}) | dict(attack or {})
         self.records = Records(None if out is None else Path(out).expanduser(), self.classes)
         self._fixed = None if self.reference is None else Reference(self.reference)
@@ -148,7 +165,8 @@ class Inspector:
         Args:
             epoch: Its number.
         """
-        return self.adversarial_every is not None and epoch % self.adversarial_every == 0
+        every = self.adversarial_every
+        return epoch in self.adversarial_epochs or (every is not None and epoch % every == 0)
 
     def update(self, logits: Any, labels: Any, features: Any = None, *, split: str = "test") -> None:
         """Count a batch.
@@ -181,22 +199,32 @@ class Inspector:
         self._fooled[1] += len(before)
         self.update(after, labels, split="adversarial")
 
-    def report(self, weights: Any = None, *, epoch: int | None = None) -> dict[str, float]:
+    def report(
+        self, weights: Any = None, *, epoch: int | None = None, also: Mapping[str, float] | None = None
+    ) -> dict[str, float]:
         """Close the epoch: its indices are computed and kept under its number, and the sums start anew.
 
         Args:
             weights: The classifier's weight matrix, or the network; without it, indices that need it are left out.
             epoch: The number of the epoch; by default the next one.
+            also: Numbers of the training, to be drawn beside the indices: `loss`, `validation_loss`, `lr`.
 
         Returns:
-            All indices by name; NaN where one is undefined (no mistake was made, a class has no sample).
+            All indices by name; NaN where one is undefined (no mistake was made, a class has no sample). With
+            `stop_after`, `stopped` is 1 where the training should stop; with `reduce_lr_after`, `lr_factor` is what the
+            learning rate should be multiplied by from here on.
+
+        Raises:
+            InputError: `also` holds another number, or the curve of `phases_of` is not among the indices.
         """
+        also = of_training(also or {})
         number = self.next_epoch if epoch is None else int(epoch)
         matrices = self._matrices_now(weights)
         tables = {split: counts.table() for split, counts in self._counts.items()}
-        if "test" not in tables:
+        if "test" not in tables and not self.steering.is_on:  # which may go by the weights alone
             warn(f"epoch {number} is empty: no test batch was counted, so its mistakes are unknown.")
-        values = report(Snapshot(matrices, tables, self._fixed, self._counted()))
+        values = report(Snapshot(matrices, tables, self._fixed, self._counted() | also))
+        values |= self.steering.decide(self.records.reports, number, values)
         self.reset()
         self.records.keep(Epoch(number, values, matrices, tables), self.reference)
         return values
@@ -349,7 +377,8 @@ class Inspector:
             self._tap.close()
         if not self.due(record["epoch"]):
             return None
-        report = self.report(net, epoch=record["epoch"])
+        also = {name: record[name] for name in OF_TRAINING if name in record}
+        report = self.report(net, epoch=record["epoch"], also=also)
         return {name: value for name, value in report.items() if name not in record}
 
     # Other people's training.
@@ -404,6 +433,15 @@ def _reference(reference: Any, classes: ClassNames) -> ClassSimilarity:
     return from_wordnet(reference, names=classes.names)
 
 
+def _check_attack(options: Any) -> None:
+    """Refuse options of the attack before an epoch is trained for nothing."""
+    from likewise.attacks import pgd
+
+    if not isinstance(options, Mapping):
+        raise InputError(f"attack is {brief(options)}. Give options of PGD, as in attack={{'eps': 0.05}}.")
+    pgd.check(options)
+
+
 def inspect(
     run: str | Path | Sequence[str | Path],
     data: Data | str,
@@ -412,11 +450,15 @@ def inspect(
     reference: Any = None,
     out: str | Path | None = None,
     adversarial_every: int | None = None,
+    attack: Mapping[str, Any] | bool | None = None,
+    shown: Sequence[int] | None = None,
+    pictures: bool = False,
     **show: Unpack[ShowOptions],
 ) -> Inspector:
     """Inspect every epoch a training has kept: its folder, or the checkpoints themselves.
 
-    Classes are those of the network, in its order, where it has names for them.
+    Classes are those of the network, in its order, where it has names for them. Loss and learning rate are those of the
+    training, where its folder tells them.
 
     Args:
         run: The folder of a training, whose epochs have the numbers of their files; or checkpoints, any network
@@ -426,19 +468,27 @@ def inspect(
         reference: What the network is compared with (see `Inspector`).
         out: A folder in which every epoch is written; epochs that are there are not inspected again.
         adversarial_every: Attack the test batches of every so many epochs too.
+        attack: Options of that attack (see `Inspector`); True is those of the paper, where data are images. With it or
+            with `adversarial_every`, the epochs that are shown are attacked too.
+        shown: Epochs whose matrices, mistakes and templates are drawn; by default four from the first to the last.
+        pictures: Whether to draw everything there is to see into `out`: curves, joint panels, and for the epochs shown
+            matrices, mistakes, templates; and a film.
         **show: How networks are shown the data: `head`, `mean`, `std`, `transform`, `batch_size`, `device` and
             `progress` of `likewise.Show`.
 
     Raises:
-        InputError: The folder keeps no epochs, or the data have no labels.
+        InputError: The folder keeps no epochs, the data have no labels, or an option cannot be used.
         MissingDataError: There is no such folder or file.
     """
     options = Show.only("inspect", show, without=("layers", "reduce", "dtype", "store"), long=True)
+    if pictures and out is None:
+        raise InputError("pictures are written to a folder. Pass out=.")
+    chosen = {"adversarial_every": adversarial_every, "attack": attack, "shown": shown}
     if options.engine is not None:
         check_plain("inspect", run=run, data=data, train=train, reference=reference)
         if out is None:
             raise InputError("the workers of an engine leave epochs in a folder. Pass out=, one that all of them see.")
-        keywords = {"train": train, "reference": reference, "adversarial_every": adversarial_every}
+        keywords = {"train": train, "reference": reference, **chosen}
         repeated = {name: value for name, value in options_for_worker(show).items() if name != "store"}
         task = Call("the inspection", _inspect_there, (run, data, Path(out).absolute()), keywords | repeated)
         run_calls([task], options.with_engine().engine, "inspecting", progress=options.progress)
@@ -448,11 +498,22 @@ def inspect(
     splits = {"test": test} if seen is None else {"train": seen, "test": test}
     for labelled in splits.values():
         labelled.need_labels("inspect a training")
+    attack = _attack_on(test, attack, adversarial_every)
     addresses = addresses_by_epoch(run)
+    epochs = epochs_shown(list(addresses), shown)
     addresses = {epoch: options.for_attack(address) for epoch, address in addresses.items()}
     splits = _relabel(next(iter(addresses.values())), splits, device)
-    inspector = Inspector(splits["test"], reference=reference, head=head, out=out, adversarial_every=adversarial_every)
-    missing = {n: address for n, address in addresses.items() if n not in inspector.records.reports}
+    inspector = Inspector(
+        splits["test"],
+        reference=reference,
+        head=head,
+        out=out,
+        adversarial_every=adversarial_every,
+        attack=attack,
+        adversarial_epochs=() if attack is None else epochs,
+    )
+    recorded, histories = inspector.records.reports, history_of(run)
+    missing = {n: address for n, address in addresses.items() if n not in recorded or _unattacked(inspector, n)}
     for number, address in tracked(missing.items(), "inspecting", total=len(missing), show=options.progress):
         net = _network(address, splits["test"], device)
         inspector.begin(net, number)
@@ -461,9 +522,38 @@ def inspect(
                 inputs_for = transform_for(net, labelled, repr(type(unwrapped(net)).__name__))
                 for inputs, labels in inputs_for.batches(options.batch_size or BATCH, device=device_of(net)):
                     inspector.watch(net, split, inputs, answer(net, inputs), labels)
-        inspector(net, {"epoch": number})
+        inspector(net, {**histories.get(number, {}), "epoch": number})
     inspector.records.write_curves()  # an earlier run may have ended between its last epoch and them
+    if pictures and out is not None:
+        from likewise.classes.pictures.gallery import draw
+
+        asked = {"batch_size": options.batch_size, "device": device, "head": head}
+        once_more: Any = {name: value for name, value in asked.items() if value is not None}
+        draw(
+            inspector,
+            Path(out).expanduser(),
+            epochs,
+            splits,
+            lambda number, data: extract(addresses[number], data, progress=False, **once_more),
+        )
     return inspector
+
+
+def _attack_on(data: Data, attack: Any, every: int | None) -> Mapping[str, Any] | None:
+    """The options of the attack on the epochs shown; None for none."""
+    if attack is True or (attack is None and every is not None):
+        return {} if data.domain == "image" else None
+    if attack is None or attack is False:
+        return None
+    _check_attack(attack)
+    if data.domain != "image":
+        raise InputError(f"{data.name!r} holds {data.domain} data, which cannot be attacked. Leave out attack.")
+    return dict(attack)
+
+
+def _unattacked(inspector: Inspector, epoch: int) -> bool:
+    """Whether an epoch that was inspected is to be attacked, and was not."""
+    return epoch in inspector.adversarial_epochs and "fooling_rate" not in inspector.records.reports[epoch]
 
 
 def _network(address: str, data: Data, device: Any) -> torch.nn.Module:

@@ -22,23 +22,30 @@ def inspect(
     out: Annotated[Path, Option(help="Folder for epochs, curves and pictures.")],
     train_data: Annotated[str | None, Option(help="Training data, for indices that compare both splits.")] = None,
     reference: Annotated[str | None, Option(help="A known class list, if the data names none.")] = None,
-    adversarial_every: Annotated[int | None, Option(help="Attack the data too, every so many epochs.", min=1)] = None,
+    adversarial_every: Annotated[int | None, Option(help="Attack every so many epochs too.", min=1)] = None,
+    attack: Annotated[
+        str | None, Option(help="Options of PGD on the epochs shown, such as eps=0.05,iterations=2; none attacks none.")
+    ] = None,
+    shown: Annotated[
+        list[int] | None, Option(help="Epoch whose matrices, mistakes and templates are drawn; may be repeated.")
+    ] = None,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
     **show: Any,
 ) -> None:
-    """Look at class similarity epoch by epoch. Gives curves, matrices, phases, pictures and a film."""
-    from likewise.classes import animate, inspect
+    """Look at class similarity epoch by epoch. Gives curves, matrices, mistakes, templates, phases and a film."""
+    from likewise._base.registry import parse_options
+    from likewise.classes import inspect
     from likewise.classes.epoch_report import headlines
 
     options = show_keywords(show) | {
         "train": train_data,
         "reference": reference,
         "adversarial_every": adversarial_every,
+        "attack": True if attack is None else attack != "none" and parse_options(attack, "attack"),
+        "shown": shown or None,
     }
     claim_out(out, "curves.csv", "curves.png", "film.html")
-    inspector = inspect(run, data, out=out, **options)
-    inspector.plot(out / "curves.png")
-    animate(inspector, out / "film.html")
+    inspector = inspect(run, data, out=out, pictures=True, **options)
     frame = inspector.curves()
     if as_json:
         echo(json.dumps(json.loads(frame.to_json(orient="index"))))

@@ -20,6 +20,9 @@ def train(
     out: Annotated[Path, Option(help="Folder of the training; resumed if it has begun.")],
     validation: Annotated[str | None, Option(help="Address to validate on; else the data's held-out split.")] = None,
     teacher: Annotated[str | None, Option(help="A trained network of the same classes to learn from too.")] = None,
+    preset: Annotated[
+        str | None, Option(help="Settings to start from: dsi or dsi-vit; options at their defaults leave them.")
+    ] = None,
     keep_epochs: Annotated[bool, Option("--keep-epochs", help="Keep the weights of every epoch, to inspect.")] = False,
     device: Annotated[str | None, Option(help="Such as cuda:0; else the accelerator, if there is one.")] = None,
     num_workers: Annotated[int | None, Option(help="Processes that decode image files ahead.")] = None,
@@ -29,15 +32,17 @@ def train(
     """Train a network; rerun with the same folder to resume."""
     from likewise.data import held_out
     from likewise.networks import Settings
+    from likewise.networks import preset as settings_of
     from likewise.networks import train as run
 
     where = {name: settings.pop(name) for name in ENGINE}
-    changes = {name: value for name, value in settings.items() if value is not None}
+    usual = {} if preset is None else {**Settings().record(), "augment": []}  # a default leaves what the preset says
+    changes = {n: v for n, v in settings.items() if v is not None and (n not in usual or v != usual[n])}
     to_validate = validation or held_out(data)
     done = run(
         network,
         data,
-        Settings().override(changes),
+        (Settings() if preset is None else settings_of(preset)).override(changes),
         out=out,
         keep_epochs=keep_epochs,
         validation=to_validate,

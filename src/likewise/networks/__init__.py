@@ -14,6 +14,7 @@ from likewise.networks.inputs.normalisation import Normalised, unwrapped
 from likewise.networks.sources.base import NetworkInfo
 from likewise.networks.training.augment import Noise
 from likewise.networks.training.loop import Training, train
+from likewise.networks.training.presets import preset
 from likewise.networks.training.settings import Settings
 from likewise.networks.training.step import evaluate
 
@@ -31,6 +32,7 @@ __all__ = [
     "list_networks",
     "logits",
     "network",
+    "preset",
     "recipe",
     "save",
     "train",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def by_loops(curve: list[float]) -> tuple[str, int | None, int | None]:
     if n < 20:
         return "short", None, None
     smooth = [statistics.median([curve[max(i - 1, 0)], curve[i], curve[min(i + 1, n - 1)]]) for i in range(n)]
-    noise = 1.4826 * statistics.median(abs(b - a) for a, b in zip(curve, curve[1:], strict=False)) / 2**0.5
+    noise = 1.4826 * statistics.median(abs(b - a) for a, b in pairwise(curve)) / 2**0.5
     tail = max(2, n // 5)
     needed, level = max(tail, 10), statistics.median(smooth[-tail:])
     least = max(4 * noise, 0.25 * (max(smooth) - min(smooth)), 1e-9)

@@ -14,6 +14,7 @@ from likewise._base.optional import prepare_torchvision, require
 from likewise.classes.adapters import ADAPTERS
 from likewise.classes.batches import Tap
 from likewise.classes.inspector import Inspector
+from likewise.classes.learning.steering import lower
 from likewise.errors import InputError, brief
 
 Get = Callable[[Any, Any], tuple[Any, Any]]
@@ -49,6 +50,11 @@ def logits_and_labels(outputs: Any, batch: Any) -> tuple[Any, Any]:
 
 def _first(values: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     return next((values[name] for name in names if name in values), None)
+
+
+def _rate(optimisers: Any) -> dict[str, float]:
+    """The learning rate of the first optimiser, where there is one."""
+    return {"lr": optimisers[0].param_groups[0]["lr"]} if optimisers else {}
 
 
 class _Hooks:
@@ -116,7 +122,11 @@ class _Hooks:
         if not self._busy(trainer):
             return
         self._close()
-        report = self.inspector.report(pl_module, epoch=trainer.current_epoch + 1)
+        report = self.inspector.report(pl_module, epoch=trainer.current_epoch + 1, also=_rate(trainer.optimizers))
+        if "lr_factor" in report:
+            schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
+            lower(trainer.optimizers, schedulers, report["lr_factor"])
+        trainer.should_stop = trainer.should_stop or "stopped" in report
         pl_module.log_dict({f"{self.prefix}{name}": float(value) for name, value in report.items()}, sync_dist=False)
 
     def _close(self, *_trainer_and_exception: Any) -> None:

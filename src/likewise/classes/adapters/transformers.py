@@ -15,6 +15,7 @@ from likewise._base.optional import prepare_torchvision, require
 from likewise.classes.adapters import ADAPTERS
 from likewise.classes.batches import Tap
 from likewise.classes.inspector import Inspector
+from likewise.classes.learning.steering import lower
 
 
 def hook(inspector: Inspector, compute_metrics: Callable[[Any], dict[str, float]] | None = None) -> Any:
@@ -32,6 +33,7 @@ class _Hooks:
         self._model: Any = None
         self._epoch = 0
         self._tap: Tap | None = None
+        self._report: dict[str, float] = {}
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._model = kwargs.get("model")
@@ -62,7 +64,15 @@ class _Hooks:
             self._tap.start()
         self.inspector.reset()
         self.inspector.update(np.asarray(logits), np.asarray(prediction.label_ids))
-        return metrics | self.inspector.report(self._model, epoch=epoch)
+        self._report = self.inspector.report(self._model, epoch=epoch)
+        return metrics | self._report
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        report, self._report = self._report, {}
+        if "lr_factor" in report and kwargs.get("optimizer") is not None:
+            schedulers = [scheduler for scheduler in (kwargs.get("lr_scheduler"),) if scheduler is not None]
+            lower([kwargs["optimizer"]], schedulers, report["lr_factor"])
+        control.should_training_stop = control.should_training_stop or "stopped" in report
 
 
 ADAPTERS.add("transformers", hook, module=__name__)

@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from likewise.errors import InputError, brief, did_you_mean
+from likewise.networks.training.warps import affine, blur, jitter, perspective, rotation
 
 Augment = Callable[[Any, Generator], Any]
 
@@ -126,6 +127,11 @@ AUGMENTS: dict[str, Augment] = {
     "resized-crop": resized_crop,
     "cutout": cutout,
     "noise": noise,
+    "rotation": rotation,
+    "blur": blur,
+    "jitter": jitter,
+    "perspective": perspective,
+    "affine": affine,
 }
 
 

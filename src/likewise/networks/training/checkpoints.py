@@ -104,6 +104,15 @@ def addresses_by_epoch(run: str | Path | Sequence[str | Path]) -> dict[int, str]
     return {1: str(run)}
 
 
+def history_of(run: str | Path | Sequence[str | Path]) -> dict[int, dict[str, Any]]:
+    """The records of a training by epoch, from its folder; none where it is no folder of one."""
+    runs = [run] if isinstance(run, (str, Path)) else list(run)
+    folder = Path(runs[0]).expanduser()
+    paths = [folder / name for name in (CHECKPOINT, EARLIER)] if len(runs) == 1 and is_folder(folder) else []
+    histories = [found.history for path in paths if is_file(path) and (found := _read(path)) is not None]
+    return {number: record for history in histories[:1] for number, record in enumerate(history, start=1)}
+
+
 def save(
     folder: Path,
     net: nn.Module,

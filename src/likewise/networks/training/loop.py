@@ -113,7 +113,8 @@ def train(
             to the labels.
         step: `step(net, (inputs, labels))` in place of the forward pass; it returns loss, logits and labels.
         callbacks: Functions of the network and the record of an epoch. One stops the training by returning True, and
-            adds to the record by returning a mapping. One that has `begin` and `watch` (`likewise.classes.Inspector`
+            adds to the record by returning a mapping, whose `lr_factor` multiplies the learning rate from then on and
+            whose `stopped` ends the training. One that has `begin` and `watch` (`likewise.classes.Inspector`
             is one) sees the batches of training and validation too.
         device: Where to train, such as "cuda"; by default a network of an address is trained on the accelerator, if
             there is one.
@@ -300,7 +301,7 @@ class _TrainingRun:
             if _is_over(history, self.settings):
                 break
             with _seeded(self.settings.seed, epoch):
-                record = self._epoch(epoch, optimiser, best, _losses(history), self.show and not few)
+                record = self._epoch(epoch, optimiser, best, history, self.show and not few)
             for answer in [callback(self.net, record) for callback in self.callbacks]:
                 record |= {"stopped": True} if answer is True else {}
                 record |= answer if isinstance(answer, Mapping) else {}
@@ -324,7 +325,7 @@ class _TrainingRun:
         return 1 if whole else math.ceil(len(self.data) / self.settings.batch_size)
 
     def _epoch(
-        self, epoch: int, optimiser: torch.optim.Optimizer, best: checkpoints.Best, losses: list[float], show: bool
+        self, epoch: int, optimiser: torch.optim.Optimizer, best: checkpoints.Best, history: History, show: bool
     ) -> dict[str, Any]:
         start, steps = time.perf_counter(), self._steps()
         between: list[dict[str, Any]] = []
@@ -335,7 +336,7 @@ class _TrainingRun:
             if every is not None and step % every == 0 and step % steps:  # the last of an epoch is validated anyway
                 between.append({"step": step} | self._validate(step, best, record))
 
-        record |= self._pass(epoch, optimiser, losses, show, after_step)
+        record |= self._pass(epoch, optimiser, history, show, after_step)
         if self.validation is not None:
             record |= {"evaluations": between} if between else {}
             record |= self._validate((epoch + 1) * steps, best, record, partial(self._notify, "test"))
@@ -356,12 +357,13 @@ class _TrainingRun:
         self,
         epoch: int,
         optimiser: torch.optim.Optimizer,
-        losses: list[float],
+        history: History,
         show: bool,
         after_step: Callable[[int], None],
     ) -> dict[str, Any]:
         """Train on all the data once; the rate, the mean loss and the accuracy."""
         steps, shuffle = self._steps(), int(torch.randint(2**31, ()))
+        losses, lowered = _losses(history), math.prod(float(record.get("lr_factor", 1)) for record in history)
         options = {"device": device_of(self.net), "num_workers": self.num_workers}
         batches = self.data.batches(self.settings.batch_size, shuffle=shuffle, **options)
         label = f"epoch {epoch + 1} of {self.settings.epochs}"
@@ -372,7 +374,7 @@ class _TrainingRun:
         for i, batch in enumerate(tracked(batches, label, total=steps, show=show)):
             if len(batch[1]) == 1 and i > 0 and self.settings.batch_size > 1:
                 continue  # a rest of one, on which batch normalisation cannot be trained
-            rate = rate_at(self.settings, epoch + i / steps, losses)
+            rate = lowered * rate_at(self.settings, epoch + i / steps, losses)
             loss, logits, labels = self._update(optimiser, batch, rate)
             self._notify("train", batch[0], logits, labels)
             losses_seen.append(loss)

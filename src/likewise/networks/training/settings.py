@@ -72,7 +72,8 @@ class Settings:
         decay: Factor by which "step" and "plateau" lower the rate.
         warmup: Epochs until the full learning rate.
         label_smoothing: Share given to all classes.
-        augment: "flip", "crop", "resized-crop", "cutout", "noise", functions of a batch and a generator, or several.
+        augment: "flip", "crop", "resized-crop", "cutout", "noise"; through torchvision "rotation", "blur", "jitter",
+            "perspective", "affine"; functions of a batch and a generator; or several.
         mixup: Alpha of mixup; 0 is off.
         cutmix: Alpha of cutmix; 0 is off.
         adversarial: Options of an attack, as in `dict(attack="pgd", eps=8/255, iterations=10)`: train on examples it
@@ -109,7 +110,9 @@ class Settings:
     warmup: float = setting(0.0, "Epochs until the full learning rate.", minimum=0)
     label_smoothing: float = setting(0.0, "Share given to all classes.")
     augment: str | Sequence[str | Augment] = setting(
-        (), "flip, crop, resized-crop, cutout or noise; may be repeated.", option=list[str]
+        (),
+        "flip, crop, resized-crop, cutout, noise, rotation, blur, jitter, perspective or affine; may be repeated.",
+        option=list[str],
     )
     mixup: float = setting(0.0, "Alpha of mixup; 0 is off.", minimum=0)
     cutmix: float = setting(0.0, "Alpha of cutmix; 0 is off.", minimum=0)

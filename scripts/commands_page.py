@@ -33,6 +33,7 @@ PAGES = {  # where more is said
     "networks": "networks.md",
     "record": "recordings.md",
     "report": "report.md",
+    "samples": "language-models.md",
     "teacher": "families.md",
     "train": "running.md",
     "transfer": "transfer.md",

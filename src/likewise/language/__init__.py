@@ -10,6 +10,7 @@ from __future__ import annotations
 from likewise._base.lazy import lazy
 from likewise.language.reading import answers
 from likewise.language.result import Estimate, TokenAnswers
+from likewise.language.samples import SamplesChange, TaskChange, paired_samples
 
-__all__ = ["Estimate", "TokenAnswers", "answers"]
+__all__ = ["Estimate", "SamplesChange", "TaskChange", "TokenAnswers", "answers", "paired_samples"]
 lazy(__name__)

@@ -41,6 +41,9 @@ def write_files(folder: Path) -> None:
         np.save(folder / f"{name}.npy", draw.normal(size=(40, 5)))
     np.save(folder / "labels.npy", draw.integers(3, size=40))
     (folder / "nets.py").write_text(NETS)
+    for name in "ab":
+        lines = [{"doc_id": i, "metrics": ["acc"], "acc": int(draw.integers(2))} for i in range(20)]
+        (folder / f"samples_{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     _write_matrices(folder, draw)
     _write_representations(folder / "own", draw)
     cells = [("labels", "auprc"), ("shortcut", "auprc")]

@@ -102,6 +102,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("nets.py:build --data digits:test[:40] --mean 0 --std 1 --out new.likewise", any_text=("name", "out")),
     ),
     "report": (Example("run --out page.html", any_text=("title",)),),
+    "samples": (Example("samples_a.jsonl samples_a.jsonl", same=("seed", "fail")),),
     "teacher": (Example("run --student one --outcomes outcomes.csv"), Example("square.csv --student one")),
     "train": (Example("nets.py:build digits:train[:40] --epochs 1 --out new"),),
     "transfer": (Example(f"{_TRAINED} --attack fgsm --eps 0.1"), Example("--preset paper --plan")),

@@ -49,6 +49,17 @@ class FileKind:
         return path.match(self.only)
 
 
+def _write_samples(folder: Path) -> None:
+    for name in "ab":
+        (folder / name).mkdir()
+        lines = [{"doc_id": i, "metrics": ["acc"], "acc": (i + len(name)) % 2} for i in range(8)]
+        (folder / name / "samples_arc.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+
+def _read_samples(folder: Path) -> Any:
+    return str(likewise.language.paired_samples(folder / "a", folder / "b"))
+
+
 def _write_recording(folder: Path) -> None:
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(4, 3))
@@ -294,6 +305,7 @@ def _stored(folder: Path) -> Any:
 _MLP = "zoo:mlp,size=4,hidden=6@"
 KINDS = (
     FileKind("npy", lambda f: np.save(f / "a.npy", _X), _arrays("a.npy")),
+    FileKind("samples of a benchmark", _write_samples, _read_samples),
     FileKind("recording", _write_recording, _read_recording, True),
     FileKind("npz", lambda f: np.savez(f / "a.npz", a=_X, b=2 * _X), _arrays("a.npz"), True),
     FileKind("npz, compressed", lambda f: np.savez_compressed(f / "a.npz", a=_X, b=2 * _X), _arrays("a.npz"), True),

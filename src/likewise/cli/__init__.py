@@ -5,8 +5,8 @@ entry point of the group `likewise.commands`. Results go to stdout, progress to 
 stderr and exit code 1, a warning is one line too, and `--debug` shows where they arose. `--quiet` and `--progress`
 are words of every command. Imports are inside
 functions, so that `--help` and lists of names are printed without torch. The room imports
-`_base`, `wordnet`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`, `classes`, `transfer`,
-`zeroshot`, `analysis`, `benchmark`, `difference` and `report`.
+`_base`, `wordnet`, `data`, `networks`, `views`, `matrices`, `measures`, `comparison`, `language`, `classes`,
+`transfer`, `zeroshot`, `analysis`, `benchmark`, `difference` and `report`.
 """
 
 from __future__ import annotations

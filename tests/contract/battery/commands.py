@@ -86,6 +86,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "data": (Example("digits"), Example("")),
     "demo": (Example("new", costly=True),),
+    "complete": (Example("bash"),),
     "diff": (Example(f"{_TWO} --transfer 0"), Example(f"{_TWO} --transfer 5")),
     "ensemble": (Example("run --size 2"),),
     "families": (

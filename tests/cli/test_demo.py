@@ -21,6 +21,7 @@ def test_the_demo_prints_findings_and_the_path_of_its_report(tmp_path: Path, mon
     monkeypatch.setattr(room, "SHUFFLES", 19)
     monkeypatch.setattr(room.demo, "__kwdefaults__", {**room.demo.__kwdefaults__, "students": FEW})
     text = invoke(demo, str(tmp_path / "demo"))
-    assert "\nWhat was found:\n 1. " in text
+    assert "\nWhat was found:\n  " in text
+    assert "\n  What next: " in text
     assert text.endswith(f"\n{tmp_path / 'demo' / 'report.html'}\n")
     assert (tmp_path / "demo" / "report.html").stat().st_size > 1_500_000

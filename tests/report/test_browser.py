@@ -7,15 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import likewise
 from likewise.classes import Inspector
 from likewise.comparison.influence import influence
 from likewise.data import Data
+from likewise.matrices.layers import LayerMatrix
 from likewise.report import Runs, report
 from tests.report.browser import Browser, installed, until
 from tests.report.helpers import EVIL, arrays, many
+from tests.zeroshot.helpers import drawn
 
 pytestmark = pytest.mark.skipif(installed() is None, reason="no Chromium is installed: apt-get install chromium")
 CLASSES = ("</script>", "<b>cat</b>", "dog", "ship")
@@ -37,10 +40,21 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for epoch in range(1, 11):
         watch.update(np.eye(4)[labels] + draw.normal(size=(40, 4)) / epoch, labels, given[EVIL[0]])
         watch.report(draw.normal(size=(4, 12)))
+    other = Inspector(CLASSES)
+    other.update(labels, labels)
+    other.report(draw.normal(size=(4, 12)))
+    names = list(given)
+    layers = [
+        LayerMatrix(names[0], b, ["x", "y"], ["y", "z"], draw.random((2, 2)), "cka", larger_is="more alike")
+        for b in names[1:3]
+    ]
     runs = Runs(
         matrices=list(compared.values()),
-        inputs=[influence(views, ["pnka"], data=data, progress=False)],
-        inspections={EVIL[0]: watch},
+        inputs=[influence(views, ["pnka", "cka"], data=data, tried=10, progress=False)],
+        inspections={EVIL[0]: watch, "other": other},
+        layers=layers,
+        zeroshot=[drawn("one"), drawn("two")],
+        components=pd.DataFrame({"stem": list("ababab")}, index=names),
     )
     return report(runs, out=folder / "report.html")
 
@@ -94,6 +108,75 @@ def test_a_report_is_clicked_through_without_an_error_or_a_request(opened: Brows
     until(lambda: opened.run("document.querySelectorAll('#matrix tbody tr').length > 10"), "the table")
     assert opened.errors == []
     assert [url for url in opened.requests if not url.startswith("data:")] == [page.absolute().as_uri()]
+
+
+def test_tables_follow_every_selector(opened: Browser, page: Path) -> None:
+    """Each table that stands beside a selector holds other numbers for other options, without being opened anew."""
+    opened.run("document.querySelectorAll('details').forEach(d => { d.open = true; }); refresh()")
+    found = opened.run(
+        """[...document.querySelectorAll('.block')].flatMap(block => {
+            const text = () => [...block.querySelectorAll('table')].map(t => t.textContent).join();
+            const labels = [...block.querySelectorAll('select')].map(select => select.getAttribute('aria-label'));
+            return labels.map(label => {  // a choice may make the selectors beside it anew
+                const select = () => block.querySelector(`select[aria-label="${label}"]`);
+                const set = value => { select().value = value; select().dispatchEvent(new Event('change')); };
+                const first = select().value;
+                const options = [...select().options].slice(0, 3).map(option => option.value);
+                const texts = options.map(value => {
+                    set(value);
+                    const shown = text();
+                    refresh();
+                    return [shown, shown === text()];
+                });
+                set(first);
+                return {where: block.dataset.panel + ' ' + block.dataset.block, label, table: text() !== '',
+                        different: new Set(texts.map(t => t[0])).size, fresh: texts.every(t => t[1])};
+            });
+        })"""
+    )
+    seen = {(row["where"], row["label"]): row for row in found}
+    assert {("matrix matrix", "Measure"), ("map map", "Measure"), ("inputs inputs", "Measure")} <= set(seen)
+    assert {("layers layers", "Networks"), ("classes films", "Network"), ("unseen soft", "Network")} <= set(seen)
+    unchanged = {("matrix matrix", "Order"), ("classes films", "Alike by")}  # the same pairs; the same epoch
+    for key, row in seen.items():
+        assert row["fresh"], key
+        if row["table"] and key not in unchanged and key[1] not in ("Colour", "Metric"):
+            assert row["different"] > 1, key
+    assert seen["map map", "Colour"]["different"] >= 2  # a component has a column of its own
+    assert opened.errors == []
+    assert [url for url in opened.requests if not url.startswith("data:")] == [page.absolute().as_uri()]
+
+
+def test_a_table_holds_the_numbers_of_the_measure_that_is_shown(opened: Browser) -> None:
+    opened.run("document.querySelector('#matrix details').open = true; refresh()")
+    for number in (1, 2, 0):
+        choose(opened, "matrix", "Measure", number)
+        shown = opened.run("[...document.querySelectorAll('#matrix tbody tr')][0].cells[2].textContent")
+        assert shown == opened.run(f"num(cellOf(measures[{number}], 'values', 0, 1), 4)")
+
+
+def test_cells_hold_their_numbers_and_the_diagonal_is_one(opened: Browser) -> None:
+    picture = "document.querySelector('#matrix .js-plotly-plot')"
+    text = opened.run(f"{picture}.data[0].text")
+    assert [text[i][i] for i in range(6)] == ["1"] * 6
+    values = opened.run(f"{picture}.data[0].z")
+    order = opened.run("orderOf(0, measures[0])")
+    for i, row in enumerate(values):
+        for j, value in enumerate(row):
+            assert value == pytest.approx(opened.run(f"cellOf(measures[0], 'values', {order[i]}, {order[j]})"))
+            assert float(text[i][j].strip("()†")) == pytest.approx(value, abs=0.0051)
+    assert opened.run(f"[{picture}.data[0].zmin, {picture}.data[0].zmax]") == [0, 1]
+
+
+def test_every_chart_is_saved_as_svg(opened: Browser) -> None:
+    count = opened.run("document.querySelectorAll('.js-plotly-plot').length")
+    saved = opened.run(
+        "Promise.all([...document.querySelectorAll('.js-plotly-plot')].filter(p => p.layout).map(asSvg))"
+        ".then(all => all.map(text => decodeURIComponent(text).slice(0, 60)))"
+    )
+    assert len(saved) == count > 5
+    assert all(text.startswith("data:image/svg+xml,<svg") for text in saved)
+    assert opened.errors == []
 
 
 def test_hover_and_arrow_keys_tell_value_chance_interval_and_inputs(opened: Browser) -> None:

@@ -15,6 +15,9 @@ from likewise._base.folders import claim
 from likewise.errors import InputError, StoreError
 from likewise.report import digits_demo as room
 from likewise.report.digits_demo import STUDENTS, Student, demo
+from likewise.report.page import contents
+from likewise.report.runs import read_runs
+from tests.report.first_screen import check
 from tests.report.helpers import data_of
 
 pytest.importorskip("sklearn")
@@ -53,6 +56,16 @@ def test_every_view_is_in_the_report(first: list[str], folder: Path) -> None:
     assert kinds == {"representations", "answers", "attacks", "classes"}
     assert {net["components"]["training"] for net in found["networks"]} == {"digits", "random labels"}
     assert "zoo:" not in found["panels"]["layers"]["layers"][0]["a"]
+
+
+def test_every_statement_of_the_first_screen_holds_of_the_numbers(first: list[str], folder: Path) -> None:
+    runs = read_runs(folder)
+    page = contents(runs)
+    check(page, runs)
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.summary.sentences
+    for finding in page.summary.sentences.values():
+        assert text.count(f"<dd>{finding.text} ") == 1
 
 
 def test_a_second_run_reads_what_the_first_made(first: list[str], folder: Path) -> None:

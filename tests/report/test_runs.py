@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import likewise
 from likewise.classes.similarity import ClassSimilarity
 from likewise.errors import InputError, StoreError
 from likewise.report import read_runs, report
-from tests.report.helpers import compared, data_of
+from likewise.work.store import Store
+from tests.report.helpers import arrays, compared, data_of
 
 
 def test_a_folder_of_runs_is_looked_into(tmp_path: Path) -> None:
@@ -76,3 +78,50 @@ def test_no_run_is_refused() -> None:
 def test_a_folder_that_was_read_before_is_not_read_twice(tmp_path: Path) -> None:
     compared(3, ["cka"]).save(tmp_path / "one" / "matrices")
     assert len(read_runs(tmp_path / "one", tmp_path).matrices) == 1
+
+
+def stopped(folder: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """A comparison of four networks with everything, that is killed after so many stored scores."""
+    put, stored = Store.put_many, []
+
+    def kill(self: Store, scores: object) -> None:
+        rows = list(scores)[: after - len(stored)]  # type: ignore[call-overload]
+        stored.extend(rows)
+        put(self, rows)
+        if len(stored) >= after:
+            raise KeyboardInterrupt
+
+    options = {"calibrate": 20, "intervals": True, "progress": False, "store": folder / "store"}
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "put_many", kill)
+        with pytest.raises(KeyboardInterrupt):
+            likewise.compare(arrays(4), ["cka", "svcca"], **options)
+
+
+def test_a_comparison_that_was_killed_is_reported_with_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    stopped(run, monkeypatch, after=8)
+    found = read_runs(run)
+    whole = likewise.compare(arrays(4), ["cka", "svcca"], progress=False)
+    assert {matrix.measure for matrix in found.matrices} == {"cka", "svcca"}
+    for matrix in found.matrices:
+        known = np.isfinite(matrix.values)
+        np.testing.assert_allclose(matrix.values[known], whole[matrix.measure].values[known])
+    counts = {m.measure: int(np.isfinite(m.values[np.triu_indices(4, 1)]).sum()) for m in found.matrices}
+    assert sum(counts.values()) == 8
+    assert sorted(found.missing) == [
+        f"the comparison by {measure} in {run} was stopped: {counts[measure]} of 6 pairs have a score; chance and "
+        "intervals were not reached. The same command resumes it."
+        for measure in sorted(counts)
+    ]
+    text = report(run, out=tmp_path / "r.html").read_text(encoding="utf-8")
+    assert text.count("<b>Unfinished:</b>") == 2
+    assert "the same command resumes where it was stopped" in text
+    likewise.compare(arrays(4), ["cka", "svcca"], store=run / "store", calibrate=20, intervals=True, progress=False)
+    with pytest.raises(InputError) as error:  # it is done, and nobody saved its matrices
+        read_runs(run)
+    assert str(error.value) == (
+        f"{run} holds a run that was stopped before its first result. Run the same command again: it resumes."
+    )

@@ -21,6 +21,6 @@ def demo(
 
     page = run(folder, say=lambda line: echo(line, err=True), **where)
     echo("\nWhat was found:")
-    for number, finding in enumerate(page.findings[:10], 1):
-        echo(f"{number:2}. {finding.text} ({finding.evidence.rstrip('.')})")
+    for question, finding in page.summary.sentences.items():
+        echo(f"  {question}: {finding.text}")
     echo(f"\n{folder / 'report.html'}")

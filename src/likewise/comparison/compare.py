@@ -15,6 +15,7 @@ from likewise._base.progress import Progress, warn
 from likewise.comparison.arguments import Call, Selection, as_views, permutations_of, seeded
 from likewise.comparison.intervals import bootstrap, interval_matrices
 from likewise.comparison.recordings.recording import any_recording
+from likewise.comparison.resuming.unfinished import begin, end
 from likewise.comparison.schedule import Job, Resources, measure_pair, score_all
 from likewise.comparison.significance import Judge, calibrate_matrices, call_of
 from likewise.comparison.significance import calibrate as calibrate_pair
@@ -216,13 +217,15 @@ def _compare_many(
     engine = engine_of(run.engine)
     if not getattr(engine, "quick", True):  # pairs take a moment each
         engine = Local()
-    with Progress(job.total, "comparing") if run.progress else nullcontext() as bar:
-        score_all(job, engine, limit, store, bar)
     commits = {name: view.about["commit"] for name, view in views.items() if "commit" in view.about}
     about: dict[str, Any] = {UNTRAINED: ", ".join(run.untrained)} if run.untrained else {}
     about |= {COMMITS: commits} if commits else {}
     about |= {ACCURACIES: right} if (right := accuracies(views)) else {}
     about |= {"seed": run.seed, "probe": job.views[0].probe or ""}
+    wanted = {"chance": run.permutations > 0, "intervals": run.intervals}
+    notes = [] if store is None else begin(store, job, about, [name for name, asked in wanted.items() if asked])
+    with Progress(job.total, "comparing") if run.progress else nullcontext() as bar:
+        score_all(job, engine, limit, store, bar)
     matrices = {m.key: job.matrix(m, about | _arithmetic(m, job.views[0])) for m in measures}
     resources = Resources(limit, engine, store, job.files, run.progress)
     if run.permutations:
@@ -230,6 +233,7 @@ def _compare_many(
         matrices = calibrate_matrices(matrices, job.views, measures, resources, seed=run.seed, **null)
     if run.intervals:
         matrices = interval_matrices(matrices, job.views, measures, resources, seed=run.seed, **run.together)
+    end(notes)
     return Comparison(matrices) if selection.several else next(iter(matrices.values()))
 
 

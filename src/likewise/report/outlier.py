@@ -41,10 +41,13 @@ def odd_one_out(material: Material) -> OddOne | None:
     votes = list(picks.values())
     if not votes:
         return None
-    odd, count = max(set(votes), key=votes.count), len(votes)
+    odd = max(set(votes), key=votes.count)
+    judging = [v for v in material.views if np.isfinite(comparable_scores(v.ranks, v.name, far)[odd]).any()]
+    count = len(judging)  # the views that can say something of it
     agree = votes.count(odd)
     p = min(1.0, m * sum(comb(count, k) * (1 / m) ** k * (1 - 1 / m) ** (count - k) for k in range(agree, count + 1)))
-    grids = [comparable_scores(s.alike, s.view, far) for s in material.scores if np.isfinite(s.alike).any()]
+    grids = [comparable_scores(s.alike, s.view, far) for s in material.scores]
+    grids = [grid for grid in grids if np.isfinite(grid[odd]).any()]
     same = sum(_least_alike(grid, np.inf) == odd for grid in grids)
     names = tuple(name for name, pick in picks.items() if pick == odd)
     return OddOne(networks.names[odd], names, count, same, len(grids), p)

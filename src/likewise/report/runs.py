@@ -10,6 +10,7 @@
 | `likewise zeroshot --out` | `zeroshot.csv` and one file per network |
 | `likewise benchmark run --out` | `results.csv` |
 | `likewise compare --inputs`, `influence(...).save` | `inputs.safetensors` |
+| `likewise compare --out` that was stopped | `store/`, with a note of what was under way |
 | anyone | `components.csv`, one row per network; saved matrices; a square CSV |
 
 A folder may hold several of these, and folders that hold them.
@@ -34,6 +35,8 @@ from likewise.classes.inspector import Inspector
 from likewise.classes.records import CURVES, REFERENCE
 from likewise.classes.similarity import ClassSimilarity
 from likewise.comparison.influence import INPUTS, Influence
+from likewise.comparison.resuming.unfinished import FOLDER as UNFINISHED
+from likewise.comparison.resuming.unfinished import unfinished
 from likewise.errors import InputError, StoreError
 from likewise.matrices.labelled import NPZ, SAFETENSORS
 from likewise.matrices.layers import LayerMatrix
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COMMAND, COMPONENTS, TABLE = "command.txt", "components.csv", "zeroshot.csv"
+LAYERWISE, STORE = "layerwise.safetensors", "store"
 _LONGEST_COMMAND = 2**20
 _SKIPPED = ("store", "networks", "epochs", "matrices")
 
@@ -135,6 +139,8 @@ def _read_tree(folder: Path, runs: Runs) -> None:
 
 
 def _empty(path: Path) -> str:
+    if is_folder(path / STORE):
+        return f"{path} holds a run that was stopped before its first result. Run the same command again: it resumes."
     if (path / "history.json").exists() or (path / WEIGHTS).exists():
         return (
             f"{path} holds a training, which alone shows nothing. Look at it by likewise inspect {path} --data ... "
@@ -204,6 +210,22 @@ def _read_matrix(path: Path, runs: Runs) -> None:
         runs._add_matrix(SimilarityMatrix.load(path), path)
 
 
+def _unfinished(folder: Path, runs: Runs) -> None:
+    """The scores of a comparison that was stopped, where none in this folder was finished."""
+    store = folder_of(folder, STORE)
+    matrices = [] if store is None else list(unfinished(store))
+    for matrix in matrices:
+        done = matrix.about[UNFINISHED]
+        wanted = " and ".join(done["wanted"])
+        lacks = f"; {wanted} {'was' if len(done['wanted']) == 1 else 'were'} not reached" if wanted else ""
+        runs.missing.append(
+            f"the comparison by {matrix.measure} in {folder} was stopped: {done['pairs']} of {done['of']} pairs have a "
+            f"score{lacks}. The same command resumes it."
+        )
+        if done["pairs"] and not os.path.lexists(folder / "matrices"):
+            runs._add_matrix(matrix, folder)
+
+
 def _transfer(folder: Path, runs: Runs) -> None:
     answered = os.path.lexists(folder / ANSWERS)
     matrix = load(folder) if answered else TransferMatrix.load(file_of(folder, MATRIX))
@@ -266,7 +288,6 @@ def _components(folder: Path, runs: Runs) -> None:
     runs._note(folder / COMPONENTS, f"components of {len(table)} networks")
 
 
-LAYERWISE = "layerwise.safetensors"
 _READERS: dict[str, Callable[[Path, Runs], None]] = {
     MATRIX: _transfer,
     LAYERWISE: lambda folder, runs: _read_matrix(file_of(folder, LAYERWISE), runs),
@@ -276,4 +297,5 @@ _READERS: dict[str, Callable[[Path, Runs], None]] = {
     RESULTS: _benchmark,
     INPUTS: _inputs,
     COMPONENTS: _components,
+    STORE: _unfinished,
 }

@@ -106,10 +106,8 @@ def _alike(material: Material, score: ScoreGrid) -> Finding | None:
         return None
     best = max(sure, key=lambda pair: score.alike[pair])
     value, chance = score.sign * score.alike[best], score.null[best]
-    text = (
-        f"{names[best[0]]} and {names[best[1]]} are more alike than chance: {score.label} is {value:.2f}, of shuffled"
-    )
-    text += f" inputs {chance:.2f}"
+    text = f"{names[best[0]]} and {names[best[1]]} are more alike than chance: {score.label} is {value:.2f}, "
+    text += f"where shuffled inputs give {chance:.2f}"
     if len(pairs) > 1:
         others = f"all {len(pairs)}" if len(sure) == len(pairs) else f"{len(sure)} of {len(pairs)}"
         text += f". They score highest; {others} pairs are more alike than chance"
@@ -148,6 +146,8 @@ def _odd(material: Material, outlier: OddOne | None) -> Finding | None:
 
 def _next(material: Material, panels: list[Panel], score: ScoreGrid | None) -> Iterator[Finding]:
     """What follows, the most urgent first."""
+    if material.runs.missing:
+        yield Finding("Finish the run: the same command resumes where it was stopped.", "", "provenance")
     yield from _weak(material.networks)
     advice = {finding.panel: finding for panel in panels for finding in panel.advice}
     yield from (advice[panel] for panel in ("attacks", "disagreement", "classes", "layers") if panel in advice)
@@ -179,9 +179,7 @@ def _more_evidence(material: Material, score: ScoreGrid | None) -> Iterator[Find
     """What to run to be able to say more."""
     if score is None:
         return
-    if material.runs.missing:
-        yield Finding("Finish the run: the same command resumes where it was stopped.", "", "provenance")
-    elif not score.has_null and not any(other.view == VIEWS[2] for other in material.scores):
+    if not score.has_null and not any(other.view == VIEWS[2] for other in material.scores):
         yield Finding(
             "Compare again with --calibrate --intervals: so far, nothing tells these scores from chance.",
             "No null was recorded.",

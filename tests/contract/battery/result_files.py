@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 import likewise
@@ -127,6 +129,18 @@ def _write_components(folder: Path) -> None:
     Comparison({"cka": _matrix("cka")}).save(folder / "matrices")
 
 
+def _write_unfinished(folder: Path) -> None:
+    """A comparison that was stopped before what chance gives was known."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules["likewise.comparison.compare"], "calibrate_matrices", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            likewise.compare(_VIEWS, "cka", calibrate=5, store=folder / "store", progress=False)
+
+
+def _interrupt(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
 def _page(folder: Path) -> str:
     return render(contents(read_runs(folder)))
 
@@ -214,6 +228,7 @@ RESULTS = (
     FileKind("report, zeroshot", _claimed(_write_zeroshot), _page, True, folder=True),
     FileKind("report, benchmark", _claimed(_write_benchmark), _page, True, folder=True),
     FileKind("report, inputs", _claimed(_influences), _page, True, folder=True),
+    FileKind("report, unfinished", _claimed(_write_unfinished), _page, True, "*.safetensors", folder=True),
     FileKind("report, components", _write_components, _page, folder=True),
     FileKind("report, npz", lambda f: _matrix("cka").save(f / "m.npz"), _page, True, folder=True),
     FileKind("transfer", _claimed(lambda f: _transfer().save_run(f)), _transferred, True, folder=True),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from likewise import __version__
+from likewise.comparison.resuming.unfinished import FOLDER as UNFINISHED
 from likewise.report.panels.panel import Material, Panel, counted
 
 
@@ -20,7 +21,9 @@ def panel(material: Material) -> Panel:
     facts = []
     for label, matrix in matrices.items():
         about = {
-            key: value for key, value in matrix.about.items() if key not in ("likewise", "untrained", "accuracies")
+            key: value
+            for key, value in matrix.about.items()
+            if key not in ("likewise", "untrained", "accuracies", UNFINISHED)
         }
         words = [f"{key} {_word(value)}" for key, value in about.items() if value not in ("", {}, None)]
         facts.append((label, ", ".join(words)))

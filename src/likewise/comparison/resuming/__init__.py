@@ -1,0 +1,1 @@
+"""Comparisons that were stopped: what they left behind, and how to read it."""

@@ -17,7 +17,8 @@ from tests.helpers import sentence
 
 def test_the_pick_is_printed_with_its_evidence(tmp_path: Path) -> None:
     run, matrix, answers = run_folder(tmp_path)
-    assert invoke(ensemble, str(run), "--size", "3") == f"{analysis.pick_ensemble(matrix, answers, 3)}\n"
+    text = f"{analysis.pick_ensemble(matrix, answers, 3)}\n\n{analysis.gain_predictors(matrix, answers)}\n"
+    assert invoke(ensemble, str(run), "--size", "3") == text
     other = analysis.pick_ensemble(matrix, answers, 3, seed=4)
     found = json.loads(invoke(ensemble, str(run), "--size", "3", "--seed", "4", "--json"))
     assert found["members"] == list(other.members)
@@ -26,6 +27,18 @@ def test_the_pick_is_printed_with_its_evidence(tmp_path: Path) -> None:
     rows = {row["choice"]: row for row in found["held_out"]["choices"]}
     assert rows["random"]["regret"] == pytest.approx(other.held_out.regrets["random"].value)
     assert found["held_out"]["inputs"] == 200
+
+
+def test_which_measure_predicts_the_gain_is_told(tmp_path: Path) -> None:
+    run, matrix, answers = run_folder(tmp_path)
+    predictors = analysis.gain_predictors(matrix, answers)
+    found = json.loads(invoke(ensemble, str(run), "--size", "3", "--json"))["predictors"]
+    assert found["verdict"] == predictors.verdict
+    assert [row["measure"] for row in found["measures"]] == list(predictors.correlations)
+    few, _, _ = run_folder(tmp_path / "few", (2, 1))
+    reason = "3 networks have too few pairs to compare measures by. Give four or more."
+    assert reason in invoke(ensemble, str(few), "--size", "2")
+    assert json.loads(invoke(ensemble, str(few), "--size", "2", "--json"))["predictors"] == {"undefined": reason}
 
 
 def test_the_gain_by_families_is_added(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """From a similarity matrix to findings: families of networks, maps, and which components explain it.
 
 Everything here takes any `SimilarityMatrix`, whichever measure made it; ensembles take the answers of networks beside
-it. Only `components` looks at networks themselves. The room imports `_base`, `networks`, `views`, `matrices` and
-`transfer`.
+it. Only `components` looks at networks themselves. The room imports `_base`, `networks`, `views`, `matrices`,
+`measures` and `transfer`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,22 @@ from likewise.analysis.ensembles import all_wrong, error_reduction, pair_reducti
 from likewise.analysis.families import Clusters, clusters, embed, plot_families
 from likewise.analysis.files import read_matrix, read_table
 from likewise.analysis.matrix_agreement import Agreement, agreement
-from likewise.analysis.picks import Pick, Trial, pick_diverse, pick_ensemble, regrets
+from likewise.analysis.picks import (
+    GainPredictors,
+    Pick,
+    Trial,
+    gain_predictors,
+    greedy_members,
+    pick_diverse,
+    pick_ensemble,
+    regrets,
+)
 from likewise.analysis.teachers import TeacherPick, pick_teacher, teacher_correlations
 
 __all__ = [
     "Agreement",
     "Clusters",
+    "GainPredictors",
     "Importance",
     "Pick",
     "TeacherPick",
@@ -33,6 +43,8 @@ __all__ = [
     "embed",
     "error_reduction",
     "errors_by_clusters",
+    "gain_predictors",
+    "greedy_members",
     "keywords",
     "pair_reductions",
     "pick_diverse",

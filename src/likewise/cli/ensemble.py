@@ -1,4 +1,4 @@
-"""`likewise ensemble`: which networks of a run to put into an ensemble, and how that does on held-out inputs."""
+"""`likewise ensemble`: which networks of a run to put into an ensemble, what that is worth, and which measure tells."""
 
 from __future__ import annotations
 
@@ -29,12 +29,18 @@ def ensemble(
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
 ) -> None:
     """Pick the members of an ensemble. By accuracy and similarity, and tried on held-out inputs."""
-    from likewise.analysis import clusters, errors_by_clusters, pick_ensemble
+    from likewise.analysis import clusters, errors_by_clusters, gain_predictors, pick_ensemble
+    from likewise.errors import LikewiseError
     from likewise.transfer.matrix import load
 
     matrix = load(run)
     answers = cast("Answers", matrix.answers)  # a run has them
     pick = pick_ensemble(matrix, answers, size, seed=seed)
+    predictors, reason = None, ""
+    try:
+        predictors = gain_predictors(matrix, answers, seed=seed)
+    except LikewiseError as error:  # too few networks or errors to tell
+        reason = str(error)
     families = clusters(matrix, seed=seed) if by_families else None
     table = None
     if families is not None and families.k > 1:
@@ -42,9 +48,11 @@ def ensemble(
         table = errors_by_clusters(answers, families, sizes, seed=seed)
     if as_json:
         rows = [] if table is None else json.loads(table.to_json(orient="records", double_precision=15))
-        echo(json.dumps(pick.record() | ({"by_families": rows} if by_families else {})))
+        record = pick.record() | {"predictors": {"undefined": reason} if predictors is None else predictors.record()}
+        echo(json.dumps(record | ({"by_families": rows} if by_families else {})))
         return
     echo(str(pick))
+    echo("\n" + (reason if predictors is None else str(predictors)))
     if families is not None:
         echo("\n" + textwrap.fill(families.verdict, get_terminal_size().columns))
     if table is not None:

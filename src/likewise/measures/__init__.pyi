@@ -319,6 +319,12 @@ class _Sat(Measure):
 
 sat: _Sat
 
+class _SatLinear(Measure):
+    def __call__(self, x: Any, y: Any, *, eps: float = 0.03137254901960784, reduce: str | None = None) -> float:  # type: ignore[override]
+        """How far a step along one network's gradient would fool the other if it were linear: SAT without an attack."""
+
+sat_linear: _SatLinear
+
 class _BoundaryAgreement(Measure):
     def __call__(self, x: Any, y: Any, *, triplets: int = 20, resolution: int = 50, seed: int = 0, reduce: str | None = None) -> float:  # type: ignore[override]
         """The share of points on planes through images that two networks put into one class."""

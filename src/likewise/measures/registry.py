@@ -35,6 +35,7 @@ MEASURES: Registry[Measure] = Registry(
         "likewise.language.measures",
         "likewise.classes.measure",
         "likewise.transfer.scores",
+        "likewise.transfer.linear",
         "likewise.transfer.boundaries",
         "likewise.transfer.distances",
     ),

@@ -2,14 +2,15 @@
 
 `sat` scores all pairs of networks, `one_sided` a new one with each of a zoo, `during` the epochs of a training; `load`
 reads what `likewise transfer --out` wrote, `answers` collects the logits of networks, `success` attacks one network,
-and `robustness` attacks it without gradients. The room imports `_base`, `work`, `data`, `networks`, `views`,
-`matrices`, `measures` and `attacks`.
+`robustness` attacks it without gradients, and `sketch` keeps so little of networks that thousands are compared. The
+room imports `_base`, `work`, `data`, `networks`, `views`, `matrices`, `measures` and `attacks`.
 """
 
 from __future__ import annotations
 
 from likewise._base.lazy import lazy
 from likewise.transfer.cost import plan, preset
+from likewise.transfer.linear import Sketches, sketch
 from likewise.transfer.logits import Answers, answers
 from likewise.transfer.matrix import TransferMatrix, load
 from likewise.transfer.scores import one_sided_score, sat_score
@@ -19,6 +20,7 @@ from likewise.transfer.transferability import OneSided, during, one_sided, sat
 __all__ = [
     "Answers",
     "OneSided",
+    "Sketches",
     "Success",
     "TransferMatrix",
     "answers",
@@ -31,6 +33,7 @@ __all__ = [
     "robustness",
     "sat",
     "sat_score",
+    "sketch",
     "success",
 ]
 lazy(__name__)

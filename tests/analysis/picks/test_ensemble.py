@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import combinations
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from likewise import analysis
 from likewise.analysis.ensembles import Ensembles
-from likewise.analysis.picks import best_subset, make_trial
+from likewise.analysis.picks.trials import best_subset, greedy, make_trial
 from likewise.errors import UndefinedError
 from likewise.transfer import Answers
 from tests.analysis.helpers import matrix, zoo
@@ -57,6 +56,7 @@ def test_the_trial_is_that_of_the_held_out_half() -> None:
         "pick": errors[at],
         "accuracy": errors[accurate],
         "ensemble": errors[everyone[int(np.argmin(known))]],
+        "greedy": float(Ensembles(held).errors(greedy(Ensembles(choosing), 1 - choosing.accuracies, 2))[0]),
         "best": min(errors.values()),
         "random": np.mean(list(errors.values())),
     }
@@ -123,66 +123,30 @@ def test_large_zoos_are_searched_by_adding_and_swapping(monkeypatch: pytest.Monk
     every = np.array(list(combinations(range(12), 3)))
     exact = value(every).min()
     assert value(best_subset(value, 12, 3))[0] == exact
-    monkeypatch.setattr("likewise.analysis.picks.EXHAUSTIVE", 0)
+    monkeypatch.setattr("likewise.analysis.picks.trials.EXHAUSTIVE", 0)
     near = best_subset(value, 12, 3)
     assert len(set(near.tolist())) == 3
     assert value(near)[0] <= np.quantile(value(every), 0.02)
 
 
-@pytest.mark.parametrize("larger_is", ["more alike", "less alike"])
-def test_networks_are_drawn_in_inverse_proportion_to_similarity(larger_is: str) -> None:
-    alike = np.array([[9.0, 1, 2, 4], [1, 9, 2, 4], [2, 2, 9, 4], [4, 4, 4, 9]])
-    given = matrix(alike if larger_is == "more alike" else 1 / alike, larger_is=larger_is)
-    drawn = [analysis.pick_diverse(given, 2, seed=seed).members for seed in range(800)]
-    second = Counter(pair[1] for pair in drawn if pair[0] == "n0")
-    # from n0, the weights are 1, 1/2 and 1/4
-    shares = [second[name] / second.total() for name in ("n1", "n2", "n3")]
-    assert shares == pytest.approx([4 / 7, 2 / 7, 1 / 7], abs=0.1)
-    close = Counter(analysis.pick_diverse(given, 2, "similar", seed=seed).members for seed in range(800))
-    second = Counter({pair[1]: count for pair, count in close.items() if pair[0] == "n0"})
-    shares = [second[name] / second.total() for name in ("n1", "n2", "n3")]
-    assert shares == pytest.approx([1 / 7, 2 / 7, 4 / 7], abs=0.1)
-
-
-def test_the_most_alike_of_those_drawn_counts() -> None:
-    alike = np.array([[9.0, 1, 50, 1], [1, 9, 1, 1], [50, 1, 9, 1], [1, 1, 1, 9]])
-    drawn = [analysis.pick_diverse(matrix(alike), 3, seed=seed).members for seed in range(200)]
-    both = np.mean([{"n0", "n2"} <= set(members) for members in drawn])
-    assert both < 0.1  # of random draws, half
-    free = [analysis.pick_diverse(matrix(alike), 3, "random", seed=seed).members for seed in range(200)]
-    assert np.mean([{"n0", "n2"} <= set(members) for members in free]) > 0.4
-
-
-def test_a_diverse_choice_is_tried_as_an_ensemble_where_answers_are_given() -> None:
-    given, answers, _ = zoo()
-    plain = analysis.pick_diverse(given, 3, seed=2)
-    assert plain.held_out is None
-    tried = analysis.pick_diverse(given, 3, seed=2, answers=answers)
-    assert tried.members == plain.members
-    assert len(set(tried.members)) == 3
-    assert tried.held_out is not None
-    _, held = answers.split(0.5, 2)
-    at = [answers.names.index(name) for name in tried.members]
-    assert tried.held_out.errors["pick"].value == Ensembles(held).errors(at)[0]
-
-
-def test_scores_below_zero_can_be_drawn_from() -> None:
-    values = np.full((4, 4), -1.0)
-    assert len(set(analysis.pick_diverse(matrix(values), 4).members)) == 4
-    values[0, 1] = values[1, 0] = 2.0
-    assert len(set(analysis.pick_diverse(matrix(values), 4).members)) == 4
-
-
 def test_regrets_over_zoos_put_the_pick_before_random_choices() -> None:
     given, answers, _ = zoo((5, 5, 5))
     found = analysis.regrets(given, answers, 3, zoos=12, zoo_size=8, progress=False)
-    assert list(found.index) == ["pick", "accuracy", "ensemble", "best", "random"]
+    assert list(found.index) == ["pick", "accuracy", "ensemble", "greedy", "best", "random"]
     assert found.regret["best"] == found.gain["pick"] == 0
     assert (found.regret >= 0).all()
     assert found.gain_low["random"] > 0
     assert (found.error - found.regret).to_numpy() == pytest.approx(found.error["best"])
     assert ((found.regret_low <= found.regret) & (found.regret <= found.regret_high)).all()
     assert found.equals(analysis.regrets(given, answers, 3, zoos=12, zoo_size=8, progress=False))
+
+
+def test_a_choice_on_few_labelled_inputs_is_judged_by_all_others() -> None:
+    given, answers, _ = zoo((5, 5, 5))
+    few = analysis.regrets(given, answers, 3, zoos=20, zoo_size=8, labelled=10, progress=False)
+    many = analysis.regrets(given, answers, 3, zoos=20, zoo_size=8, labelled=200, progress=False)
+    assert few.regret["ensemble"] > many.regret["ensemble"]  # what is searched on ten inputs is overfitted
+    assert many.equals(analysis.regrets(given, answers, 3, zoos=20, zoo_size=8, progress=False))
 
 
 FEW, FEW_ANSWERS, _ = zoo((2, 2), n=40)
@@ -207,27 +171,26 @@ BROKEN = matrix(np.where(np.eye(4)[::-1] > 0, np.nan, 1.0))
             "4 networks have no choice of 5. Choose from 2 to 4.",
         ),
         (lambda: analysis.pick_ensemble(FEW, FEW_ANSWERS, 1), "4 networks have no choice of 1. Choose from 2 to 4."),
-        (lambda: analysis.pick_diverse(FEW, 2.5), "4 networks have no choice of 2.5. Choose from 2 to 4."),
-        (
-            lambda: analysis.pick_diverse(FEW, 2, "unlike"),
-            "no rule named 'unlike'. Choose 'inverse', 'similar', 'random'.",
-        ),
         (
             lambda: analysis.pick_ensemble(BROKEN, FEW_ANSWERS, 2),
             "SimilarityMatrix('made', 4 networks, 4 undefined) has no score for 'n0' and 'n3'. Leave one of them out: "
             "matrix.reordered([...]) with the names to keep.",
         ),
         (
-            lambda: analysis.pick_diverse(FEW.reordered(["n0", "n1"]), 2),
-            "SimilarityMatrix('made', 2 networks) has 2 networks, too few to compare pairs. Give three or more.",
-        ),
-        (
             lambda: analysis.regrets(FEW, FEW_ANSWERS, 2, zoo_size=5),
             "4 networks make no zoo of 5. Choose from 3 to 4.",
         ),
         (lambda: analysis.regrets(FEW, FEW_ANSWERS, 2, zoos=1, zoo_size=3), "zoos is 1. Give at least 2."),
+        (
+            lambda: analysis.regrets(FEW, FEW_ANSWERS, 2, zoo_size=3, labelled=40),
+            "labelled is 40 of 40 inputs. Leave some to judge the choice by, and take one.",
+        ),
+        (
+            lambda: analysis.regrets(FEW, FEW_ANSWERS, 2, zoo_size=3, labelled=0),
+            "labelled is 0 of 40 inputs. Leave some to judge the choice by, and take one.",
+        ),
     ],
-    ids=["fewer", "more", "large", "one", "part", "rule", "undefined", "two", "zoo", "zoos"],
+    ids=["fewer", "more", "large", "one", "undefined", "zoo", "zoos", "all", "none"],
 )
 def test_what_cannot_be_picked_is_said(call: Any, message: str) -> None:
     assert refused(call) == message

@@ -1,4 +1,4 @@
-"""Which networks to put into an ensemble, or to choose for being unlike: with the evidence, and what it is worth.
+"""Which networks to put into an ensemble: with the evidence, and what it is worth.
 
 The error of an ensemble is predicted from two things, its members' errors and how alike they are: pairs say how much
 the error reduction falls with similarity, and q members reduce what their pairs do, 2 (q - 1) / q as much (as far as
@@ -8,97 +8,27 @@ subset with the least error itself would overfit the inputs it is searched on; `
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likewise._base.arrays import Array
 from likewise._base.names import visible
 from likewise._base.progress import Progress
-from likewise.analysis.ensembles import LEVEL, Ensembles, drawn_again, ends, pair_reductions, subsets_of, with_ends
+from likewise.analysis.ensembles import drawn_again, ends, pair_reductions, with_ends
 from likewise.analysis.families import symmetric_scores
 from likewise.analysis.family_evidence import pairs
-from likewise.errors import InputError, UndefinedError, check_seed
-from likewise.matrices.shares import wilson
+from likewise.analysis.picks.trials import Trial, best_subset, held_out_trial, wrong_by_choice
+from likewise.errors import InputError, UndefinedError
 from likewise.matrices.similarity import SimilarityMatrix
-from likewise.matrices.uncertainty import Interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from likewise.transfer.logits import Answers
-
-EXHAUSTIVE, RANDOM = 5000, 1000  # subsets that are all tried; that stand for a random choice
-FLOOR = 0.01  # of the mean similarity, below which none counts, so that no network is certain to be drawn
-Rule = Literal["inverse", "similar", "random"]
-_WEIGHTS: dict[str, Callable[[Array], Array]] = {
-    "inverse": lambda alike: 1 / alike,
-    "similar": lambda alike: alike,
-    "random": np.ones_like,
-}
-
-
-@dataclass(frozen=True)
-class Trial:
-    """How choices of members do on inputs that none of them was made on, by the name of the choice.
-
-    "pick" is the one that was made, "accuracy" as many of the most accurate networks, "ensemble" the subset with the
-    least error on the inputs the choice was made on, and "random" the mean of random subsets. Intervals hold 95 % over
-    inputs; where only accuracies are known, there are none.
-
-    Attributes:
-        inputs: How many held-out inputs, 0 where only accuracies are known.
-        errors: The error of each choice.
-        regrets: Its error above that of `best`.
-        gains: By how much the pick errs less.
-        best: The best subset for these very inputs, which nobody can know beforehand.
-    """
-
-    inputs: int
-    errors: Mapping[str, Interval]
-    regrets: Mapping[str, Interval]
-    gains: Mapping[str, Interval]
-    best: tuple[str, ...]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per choice."""
-        import pandas as pd
-
-        columns = {"error": self.errors, "regret": self.regrets, "gain": self.gains}
-        rows: dict[str, dict[str, float]] = {}
-        for choice in self.errors:
-            rows[choice] = {}
-            for name, intervals in columns.items():
-                interval = intervals[choice]
-                rows[choice] |= with_ends(name, float(interval.value), float(interval.low), float(interval.high))
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("choice")
-
-    def record(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it."""
-        rows = json.loads(self.to_frame().reset_index().to_json(orient="records", double_precision=15))
-        return {"inputs": self.inputs, "best": list(self.best), "choices": rows}
-
-    def __str__(self) -> str:
-        import pandas as pd
-
-        columns = {"error": self.errors, "regret": self.regrets, "pick errs less by": self.gains}
-        text = {name: [_percent(interval) for interval in intervals.values()] for name, intervals in columns.items()}
-        table = pd.DataFrame(text, index=list(self.errors)).to_string()
-        heading = f"on {self.inputs} held-out inputs, with 95 % intervals" if self.inputs else "by the accuracies given"
-        return f"{heading}, in percent:\n{table}" + (f"\n{self.verdict}" if self.inputs else "")
-
-    @property
-    def verdict(self) -> str:
-        """Whether the pick errs less than a random choice, as far as these inputs can tell, in a sentence."""
-        gain = self.gains["random"]
-        if gain.low > 0 or gain.high < 0:
-            return f"The pick errs {'less' if gain.low > 0 else 'more'} than random choices."
-        return f"{self.inputs} inputs are too few to tell whether the pick errs less than random choices."
 
 
 @dataclass(frozen=True)
@@ -155,40 +85,8 @@ def pick_ensemble(matrix: SimilarityMatrix, answers: Answers, size: int, *, seed
     choosing, held = answers.split(0.5, seed)
     evidence = PickEvidence(matrix, choosing)
     members = evidence.choose(size)
-    trial = _held_out_trial(choosing, held, members, seed)
+    trial = held_out_trial(choosing, held, members, seed)
     return Pick(tuple(answers.names[i] for i in members), "predicted error", *evidence.of(members), trial)
-
-
-def pick_diverse(
-    matrix: SimilarityMatrix, k: int, rule: Rule = "inverse", *, seed: int = 0, answers: Answers | None = None
-) -> Pick:
-    """Draw diverse networks one after another, each in inverse proportion to how alike it is to those drawn before.
-
-    As in k-means++, the most alike of those drawn before counts. A distance counts as the inverse of a similarity.
-
-    Args:
-        matrix: How alike the networks are, by any measure.
-        k: How many to draw.
-        rule: "inverse"; "similar" draws in proportion to the similarity, "random" regardless of it.
-        seed: Draws the networks.
-        answers: What they answer to labelled inputs, to try them as an ensemble on held-out inputs.
-    """
-    if rule not in _WEIGHTS:
-        raise InputError(f"no rule named {rule!r}. Choose {', '.join(map(repr, _WEIGHTS))}.")
-    alike = _positive(matrix)
-    check_size(k, len(alike))
-    check_seed(seed)
-    draw = np.random.default_rng(seed)
-    members = [int(draw.integers(len(alike)))]
-    while len(members) < k:
-        weights = _WEIGHTS[rule](alike[members].max(axis=0))
-        weights[members] = 0
-        members.append(int(draw.choice(len(alike), p=weights / weights.sum())))
-    numbers, words = _similarity(matrix, np.array(members))
-    trial = None
-    if answers is not None:
-        trial = _held_out_trial(*matched(matrix, answers).split(0.5, seed), np.array(members), seed)
-    return Pick(tuple(matrix.names[i] for i in members), rule, numbers, (words,), trial)
 
 
 def regrets(
@@ -198,12 +96,14 @@ def regrets(
     *,
     zoos: int = 100,
     zoo_size: int = 15,
+    labelled: int | None = None,
     seed: int = 0,
     progress: bool = True,
 ) -> pd.DataFrame:
     """Compute the mean regret of `pick_ensemble` and of other choices, over zoos drawn from a larger one.
 
-    In each zoo a choice is made on a random half of the inputs and compared with the best subset for the other half.
+    In each zoo a choice is made on a random half of the inputs, or on `labelled` of them, and compared with the best
+    subset for the rest.
 
     Args:
         matrix: How alike the networks are, by any measure.
@@ -211,6 +111,7 @@ def regrets(
         size: How many members.
         zoos: How many zoos are drawn.
         zoo_size: How many networks each has.
+        labelled: How many inputs a choice is made on; by default half of them.
         seed: Draws zoos and inputs.
         progress: Whether to show a progress bar.
 
@@ -226,15 +127,20 @@ def regrets(
     check_size(size, zoo_size)
     if zoos < 2:
         raise InputError(f"zoos is {zoos}. Give at least 2.")
+    if labelled is not None and not 0 < labelled < answers.n:
+        raise InputError(
+            f"labelled is {labelled} of {answers.n} inputs. Leave some to judge the choice by, and take one."
+        )
+    share = 0.5 if labelled is None else labelled / answers.n
     draw = np.random.default_rng(seed)
     errors: list[dict[str, float]] = []
     with Progress(zoos, "choosing ensembles", show=progress) as bar:
         for _ in range(zoos):
             names = [matrix.names[i] for i in draw.choice(len(answers), zoo_size, replace=False)]
             split_seed = int(draw.integers(2**31))
-            choosing, held = answers.subset(names).split(0.5, split_seed)
+            choosing, held = answers.subset(names).split(share, split_seed)
             members = PickEvidence(matrix.reordered(names), choosing).choose(size)
-            wrong, _ = _wrong_by_choice(choosing, held, members, np.random.default_rng(split_seed))
+            wrong, _ = wrong_by_choice(choosing, held, members, np.random.default_rng(split_seed))
             errors.append({name: float(row.mean()) for name, row in wrong.items()})
             bar.advance()
     frame, weights = pd.DataFrame(errors), drawn_again(zoos, draw)
@@ -284,7 +190,7 @@ class PickEvidence:
     def of(self, members: Array) -> tuple[dict[str, float], tuple[str, ...]]:
         """The evidence for these members, in numbers and in words."""
         right, count = 1 - self.errors, len(pairs(self.reductions))
-        similarity, words = _similarity(self.matrix, members)
+        similarity, words = similarity_among(self.matrix, members)
         numbers = {"accuracy": float(right[members].mean()), "accuracy_of_all": float(right.mean()), **similarity}
         numbers |= {"slope": self.slope, "correlation": self.correlation}
         numbers |= {"predicted_error": float(self.predicted(members[None])[0])}
@@ -297,74 +203,6 @@ class PickEvidence:
             + ("" if self.telling else ": alike pairs do not gain less, so that accuracy alone decides"),
             f"predicted error {numbers['predicted_error']:.2%}",
         )
-
-
-def best_subset(value: Callable[[Array], Array], networks: int, size: int) -> Array:
-    """The subset of least value: of all where they are few; else members are added, then swapped while that helps."""
-    if math.comb(networks, size) <= EXHAUSTIVE:
-        every = np.array(list(combinations(range(networks), size)))
-        return np.asarray(every[value(every).argmin()])
-    members: list[int] = []
-    while len(members) < size:
-        tried = np.array([[*members, other] for other in range(networks) if other not in members])
-        members = tried[value(tried).argmin()].tolist()
-    least = float(value(np.array([members]))[0])
-    while True:
-        others = [other for other in range(networks) if other not in members]
-        tried = np.array([[*members[:i], other, *members[i + 1 :]] for i in range(size) for other in others])
-        values = value(tried)
-        if values.min() >= least - 1e-12:
-            return np.sort(members)
-        members, least = tried[values.argmin()].tolist(), float(values.min())
-
-
-def _held_out_trial(choosing: Answers, held: Answers, members: Array, seed: int) -> Trial:
-    draw = np.random.default_rng(seed)
-    wrong, best = _wrong_by_choice(choosing, held, members, draw)
-    return make_trial(wrong, tuple(held.names[i] for i in best), draw)
-
-
-def _wrong_by_choice(
-    choosing: Answers, held: Answers, members: Array, draw: np.random.Generator
-) -> tuple[dict[str, Array], Array]:
-    """How far each choice is wrong on each held-out input, and the best subset for these inputs."""
-    ensembles, size = Ensembles(held), len(members)
-    best = best_subset(ensembles.errors, len(held), size)
-    accurate = np.argsort(-choosing.accuracies, kind="stable")[:size]
-    searched = best_subset(Ensembles(choosing).errors, len(choosing), size)
-    subsets = {"pick": members, "accuracy": accurate, "ensemble": searched, "best": best}
-    wrong = {name: ensembles.wrong(subset)[0].astype(float) for name, subset in subsets.items()}
-    wrong["random"] = ensembles.wrong(subsets_of(len(held), size, RANDOM, draw)).mean(axis=0)
-    return wrong, best
-
-
-def make_trial(wrong: Mapping[str, Array], best: tuple[str, ...], draw: np.random.Generator) -> Trial:
-    """The trial of choices, from how far each is wrong on each held-out input, or on average where there is one."""
-    above = {name: row - wrong["best"] for name, row in wrong.items()}
-    less = {name: row - wrong["pick"] for name, row in wrong.items()}
-    inputs = len(wrong["best"])
-    weights = drawn_again(inputs, draw) if inputs > 1 else np.array([[1.0, np.nan]])
-    regrets, gains = ({name: _interval(row @ weights) for name, row in rows.items()} for rows in (above, less))
-    errors = {name: _error(float(row.mean()), inputs) for name, row in wrong.items()}
-    return Trial(inputs if inputs > 1 else 0, errors, regrets, gains, best)
-
-
-def _interval(values: Array) -> Interval:
-    low, high = ends(values[1:])
-    return Interval("error", float(values[0]), low, high, LEVEL, method="bootstrap over inputs")
-
-
-def _error(share: float, inputs: int) -> Interval:
-    """The share of inputs that are wrong: none of few may still be some of others."""
-    low, high = wilson(share, inputs) if inputs > 1 else (math.nan, math.nan)
-    return Interval("error", share, low, high, LEVEL, method="Wilson")
-
-
-def _percent(interval: Interval) -> str:
-    text = f"{100 * interval.value:.2f}"
-    if math.isnan(interval.low):
-        return text
-    return f"{text} [{100 * interval.low:.2f}, {100 * interval.high:.2f}]"
 
 
 def matched(matrix: SimilarityMatrix, answers: Answers) -> Answers:
@@ -385,14 +223,7 @@ def check_size(size: Any, networks: int) -> None:
         raise InputError(f"{networks} networks have no choice of {size}. Choose from 2 to {networks}.")
 
 
-def _positive(matrix: SimilarityMatrix) -> Array:
-    values = symmetric_scores(matrix)
-    above = pairs(values)[pairs(values) > 0]
-    values = np.maximum(values, FLOOR * float(above.mean()) if len(above) else 1.0)
-    return values if matrix.larger_is == "more alike" else 1 / values
-
-
-def _similarity(matrix: SimilarityMatrix, members: Array) -> tuple[dict[str, float], str]:
+def similarity_among(matrix: SimilarityMatrix, members: Array) -> tuple[dict[str, float], str]:
     values = symmetric_scores(matrix)
     inner, outer = (float(pairs(scores).mean()) for scores in (values[np.ix_(members, members)], values))
     name = matrix.measure or "similarity"

@@ -125,8 +125,8 @@ def without_attacks() -> None:
     text = (
         f"{len(whole)} networks, {whole.about['n']} images, {len(percent)} pairs; accuracies {100 * ends.min():.1f} to "
         f"{100 * ends.max():.1f} %, transfer {percent.min():.1f} to {percent.max():.1f} %. SAT on half of the images "
-        f"correlates {half:.2f} with SAT on the other half, so on all of them by {2 * half / (1 + half):.2f} with SAT on as "
-        "many others (Spearman-Brown): no other number can be expected above its root, "
+        f"correlates {half:.2f} with SAT on the other half, so on all of them by {2 * half / (1 + half):.2f} with SAT "
+        "on as many others (Spearman-Brown): no other number can be expected above its root, "
         f"{np.sqrt(2 * half / (1 + half)):.2f}."
     )
     PAGE.put("1", f"## SAT of 50 steps, by other numbers\n\n{text}\n\n{markdown(pd.DataFrame(rows))}")
@@ -189,8 +189,9 @@ def ensembles() -> None:
             sys.stdout.write(f"{row}\n")
             sys.stdout.flush()
     text = (
-        f"Error above the best subset for the other inputs, in points; means over {ZOOS} zoos of {ZOO} of the networks, with "
-        f"95 % over zoos. {judged.n} inputs; the choice sees the labels of some of them and is judged by the others."
+        f"Error above the best subset for the other inputs, in points; means over {ZOOS} zoos of {ZOO} of the "
+        f"networks, with 95 % over zoos. {judged.n} inputs; the choice sees the labels of some of them and is judged "
+        "by the others."
     )
     PAGE.put("3", f"## Which members\n\n{text}\n\n{markdown(pd.DataFrame(rows))}")
 

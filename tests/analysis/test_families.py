@@ -18,6 +18,22 @@ from tests.analysis.helpers import families, matrix, run_folder
 from tests.conftest import refused
 
 
+def test_distances_of_features_are_sorted_by_family() -> None:
+    given, groups = families((4, 4, 4))
+    found = analysis.clusters(given, 3, method="spectral")
+    apart = found.distances()
+    assert list(apart.names) == [name for group in found.groups() for name in group]
+    for a in (0, 5):
+        for b in (3, 11):
+            one, other = (found.features[found.names.index(apart.names[at])] for at in (a, b))
+            assert apart.values[a, b] == pytest.approx(
+                sum((x - y) ** 2 for x, y in zip(one, other, strict=True)) ** 0.5
+            )
+    same = np.kron(np.eye(3), np.ones((4, 4))) > 0
+    assert apart.values[same].mean() < 0.5 * apart.values[~same].mean()
+    assert len(groups) == 3
+
+
 @pytest.mark.parametrize("larger_is", ["more alike", "less alike"])
 def test_families_that_were_put_in_are_found(larger_is: str) -> None:
     given, groups = families((4, 3, 5), larger_is=larger_is)

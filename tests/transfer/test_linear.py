@@ -186,6 +186,7 @@ def sized(size: int) -> nn.Module:
     return net
 
 
+@pytest.mark.filterwarnings("ignore:images of 8 × 8 are enlarged")
 def test_networks_of_other_sizes_are_compared_and_not_sketched_together() -> None:
     nets = {"small": sized(8), "large": sized(16)}
     score = likewise.compare(nets["small"], nets["large"], "sat-linear", data=digits(), eps=EPS)

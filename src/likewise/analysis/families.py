@@ -157,6 +157,16 @@ class Clusters:
         kept, labels = tuple(self.names[i] for i in rows), tuple(self.labels[i] for i in rows)
         return replace(self, names=kept, labels=labels, features=self.features[rows])
 
+    def distances(self) -> SimilarityMatrix:
+        """The distances of the spectral features of all networks, those of a family side by side.
+
+        Figures 4, 5 and D.2 of the paper: `clusters(matrix, method="spectral").distances().plot("distances.png")`.
+        """
+        order = [name for group in self.groups() for name in group]
+        rows = self.features[[self.names.index(name) for name in order]]
+        apart = np.linalg.norm(rows[:, None] - rows, axis=2)
+        return SimilarityMatrix(order, apart, measure="spectral-distance", larger_is="less alike", bounds=(0, None))
+
     def assign(self, row: Mapping[str, float]) -> int:
         """Find the family of a new network: where it is most alike on average.
 

@@ -6,10 +6,11 @@ Each is a function under `@attack`, one file per kind; `get("pgd")` looks one up
 
 from __future__ import annotations
 
+from likewise.attacks.generators import ImageGenerator, train_generator
 from likewise.attacks.registry import ATTACKS, Attack, attack
 from likewise.errors import UnknownNameError
 
-__all__ = ["ATTACKS", "Attack", "attack", "get", "names"]
+__all__ = ["ATTACKS", "Attack", "ImageGenerator", "attack", "get", "names", "train_generator"]
 
 
 def get(name: str) -> Attack:

@@ -102,7 +102,7 @@ def train_generator(
         handle = modules[layer].register_forward_hook(lambda _, __, output: maps.append(output))
         try:
             for _ in range(epochs):
-                for rows in torch.split(torch.randperm(len(aim.clean)), batch_size):  # type: ignore[no-untyped-call]
+                for rows in torch.split(torch.randperm(len(aim.clean)), batch_size):
                     clean = aim.clean[rows]
                     with torch.no_grad():
                         aim.answer(clean)

@@ -224,6 +224,7 @@ def check_size(size: Any, networks: int) -> None:
 
 
 def similarity_among(matrix: SimilarityMatrix, members: Array) -> tuple[dict[str, float], str]:
+    """How alike members are on average, and all networks, in numbers and in words."""
     values = symmetric_scores(matrix)
     inner, outer = (float(pairs(scores).mean()) for scores in (values[np.ix_(members, members)], values))
     name = matrix.measure or "similarity"

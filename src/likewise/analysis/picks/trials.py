@@ -141,6 +141,7 @@ def best_subset(value: Callable[[Array], Array], networks: int, size: int) -> Ar
 
 
 def held_out_trial(choosing: Answers, held: Answers, members: Array, seed: int) -> Trial:
+    """How a choice that was made on some inputs does on others."""
     draw = np.random.default_rng(seed)
     wrong, best = wrong_by_choice(choosing, held, members, draw)
     return make_trial(wrong, tuple(held.names[i] for i in best), draw)

@@ -18,7 +18,13 @@ class ImageGenerator(nn.Module):
     """Images to changed images of the same shape: two halvings, residual blocks, two doublings."""
 
     def __init__(self, channels: int = 3, width: int = 16, blocks: int = 2) -> None:
-        """Build it; `width` channels at full size, four times as many in the `blocks`."""
+        """Build it.
+
+        Args:
+            channels: Channels of the images.
+            width: Channels of the first layer; the blocks have four times as many.
+            blocks: Residual blocks.
+        """
         super().__init__()
         wide = 4 * width
         self.down = nn.Sequential(

@@ -31,6 +31,12 @@ def test_labels_that_were_not_learned_are_named() -> None:
     assert judge("labels", networks).reason == "2 networks of 'random' did not learn their labels"
 
 
+def test_every_group_is_named_with_its_own_idle_networks() -> None:
+    networks = group("clean", [0.9, 0.8, 0.1], fit=[1.0, 0.2, 0.1]) + group("random", [0.1, 0.1], fit=[0.9, 0.21])
+    found = judge("labels", networks).reason
+    assert found == "2 networks of 'clean' and 1 network of 'random' did not learn their labels"
+
+
 def test_networks_that_learned_nothing_or_the_same_cannot_tell_accuracies_apart() -> None:
     assert judge("layers", group("a", [0.1, 0.5])).reason == "1 of 2 networks are no better than chance"
     assert judge("predictions", group("a", [0.5, 0.5])).reason == "all networks are equally accurate"

@@ -13,6 +13,7 @@ from likewise.analysis.component_analysis import Importance, component_importanc
 from likewise.analysis.ensembles import all_wrong, error_reduction, pair_reductions
 from likewise.analysis.families import Clusters, clusters, embed, plot_families
 from likewise.analysis.files import read_matrix, read_table
+from likewise.analysis.fusion import fuse
 from likewise.analysis.matrix_agreement import Agreement, agreement
 from likewise.analysis.picks import (
     GainPredictors,
@@ -45,6 +46,7 @@ __all__ = [
     "errors_by_clusters",
     "gain_predictors",
     "greedy_members",
+    "fuse",
     "keywords",
     "pair_reductions",
     "pick_diverse",

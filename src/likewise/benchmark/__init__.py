@@ -10,6 +10,7 @@ from likewise._base.lazy import lazy
 from likewise.benchmark.domains import DOMAINS, Domain, domain
 from likewise.benchmark.evaluation import Evidence, Quality
 from likewise.benchmark.folder import from_folder
+from likewise.benchmark.fusions import Fusion, evaluate_fusions
 from likewise.benchmark.groundings import GROUNDINGS, Grounding, grounding
 from likewise.benchmark.pictures import plot_inputs
 from likewise.benchmark.planning import plan
@@ -22,6 +23,7 @@ from likewise.benchmark.results.tables import Table, table
 from likewise.benchmark.runs import BenchmarkRun, across, run
 from likewise.benchmark.sweeps import sweep
 from likewise.benchmark.trials import Trial
+from likewise.benchmark.truth import plot_truth
 
 __all__ = [
     "DOMAINS",
@@ -30,6 +32,7 @@ __all__ = [
     "BenchmarkRun",
     "Domain",
     "Evidence",
+    "Fusion",
     "Grounding",
     "Quality",
     "Ranks",
@@ -41,12 +44,14 @@ __all__ = [
     "check_claims",
     "compare_with_paper",
     "domain",
+    "evaluate_fusions",
     "from_folder",
     "gains",
     "grounding",
     "paper_results",
     "plan",
     "plot_inputs",
+    "plot_truth",
     "ranks",
     "run",
     "sweep",

@@ -175,6 +175,14 @@ class Evaluator:
                         rows = _read_rows(path)  # as a later run will read them
                 yield trial.grounding, rows.assign(valid=trial.validity.valid)
 
+    def evidence(self, trial: Trial) -> dict[str, Evidence]:
+        """What each measure says of a trial, by its name; scores that are in the store are not computed again."""
+        measures = usable(trial.rule, self.measures)
+        if trial.layers:
+            return dict(zip([m.name for m in measures], self._of_layers(trial, measures), strict=True))
+        comparison = self._compare_all([trial])
+        return dict(zip([m.name for m in measures], _of_networks(trial, measures, comparison), strict=True))
+
     def _compare_all(self, trials: Sequence[Trial]) -> Comparison:
         """One comparison for all: by the measures, and by outputs where a grounding needs them."""
         truths = sorted({TRUTHS[name] for trial in trials for name in trial.rule.truths})

@@ -7,13 +7,12 @@ measure says of them says little.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-
-from likewise.errors import quoted_list
 
 SEPARATE = 0.9  # the least share of pairs of networks, one of each group, in one order
 BETTER = 1.1  # times chance, from which on something was learned
@@ -50,8 +49,9 @@ def judge(kind: str, networks: Sequence[Behaviour]) -> Validity:
         return _trained(networks, spread=kind == "predictions")
     idle = [net for net in networks if kind == "labels" and net.checks.get("fit", np.nan) <= BETTER * net.fit_chance]
     if idle:
-        names = quoted_list(list(dict.fromkeys(net.group for net in idle)))
-        return Validity(False, f"{len(idle)} networks of {names} did not learn their labels")
+        counts = Counter(net.group for net in idle)
+        named = " and ".join(f"{count} network{'s' * (count > 1)} of {name!r}" for name, count in counts.items())
+        return Validity(False, f"{named} did not learn their labels")
     looks = {
         "labels": ("accuracy", "fit"),
         "shortcut": ("accuracy", "shortcut"),

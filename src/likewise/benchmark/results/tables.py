@@ -152,6 +152,8 @@ class Table:
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draw heat maps, one per grounding and metric; bright is good, grey is undefined.
 
+        Of one run, whose groundings and metrics have one column each, these are the columns of one map.
+
         Args:
             path: Where the figure is saved, if given.
         """
@@ -160,6 +162,9 @@ class Table:
         titles = self.header[above].agg(", ".join, axis=1) if above else self.header["chance"].map(lambda _: self.title)
         maps = [self._heatmap(title, columns, below) for title, columns in self.header.groupby(titles, sort=False)]
         widest = titles.value_counts().max()
+        if widest == 1:
+            named = self.header.assign(**{self.levels[-1]: titles}) if above else self.header
+            return heatmaps([self._heatmap(self.title, named, [self.levels[-1]])], path)
         return heatmaps(maps, path, across=max(1, min(len(maps), 20 // widest)))
 
     def _heatmap(self, title: str, columns: pd.DataFrame, below: list[str]) -> Heatmap:

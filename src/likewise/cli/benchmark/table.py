@@ -22,7 +22,12 @@ def table(
     ranks: Annotated[bool, Option("--ranks", help="Ranks of measures over all cells.")] = False,
     accuracies: Annotated[Path | None, Option(help="Picture of accuracies by group.")] = None,
     inputs: Annotated[Path | None, Option(help="Picture of the inputs of every group of the first run.")] = None,
-    data: Annotated[str | None, Option(help="Address of the data for --inputs, if it is not built in.")] = None,
+    truth: Annotated[
+        Path | None, Option(help="Picture of the truth beside what each measure says, of the first run.")
+    ] = None,
+    data: Annotated[
+        str | None, Option(help="Address of the data for --inputs and --truth, if it is not built in.")
+    ] = None,
     out: Annotated[Path | None, Option(help="Write the table: .csv, .md, .tex or .txt.")] = None,
     plot: Annotated[Path | None, Option(help="Picture: heat maps, or ranks with --ranks.")] = None,
 ) -> None:
@@ -32,20 +37,28 @@ def table(
     from likewise.benchmark.results.frame import Results
     from likewise.benchmark.results.ranks import ranks as rank
     from likewise.benchmark.results.tables import table as tabulate
+    from likewise.benchmark.truth import plot_truth
 
     results = Results.load(*runs)
-    if inputs is None:
-        refuse_unused({"--data": data}, "without --inputs")
-    if accuracies is not None:
-        plot_accuracies(results, accuracies)
-    if inputs is not None:
-        plot_inputs(runs[0], inputs, data=data)
+    if inputs is None and truth is None:
+        refuse_unused({"--data": data}, "without --inputs or --truth")
+
+    def draw() -> None:
+        """Pictures that a run may not have come after what it has."""
+        if accuracies is not None:
+            plot_accuracies(results, accuracies)
+        if truth is not None:
+            plot_truth(runs[0], truth, grounding=grounding[0] if grounding else None, data=data)
+        if inputs is not None:
+            plot_inputs(runs[0], inputs, data=data)
+
     if ranks:
         refuse_unused({"--metric": metric, "--ties": ties, "--out": out}, "beside --ranks")
         ranking = rank(results.only(grounding=grounding), variant=variant, measure_variant=measure_variant)
         if plot is not None:
             ranking.plot(plot)
         echo(str(ranking))
+        draw()
         return
     cells = tabulate(
         results, grounding, metric=metric, variant=variant, measure_variant=measure_variant, ties=ties or "conform"
@@ -55,3 +68,4 @@ def table(
     if plot is not None:
         cells.plot(plot)
     echo(str(cells))
+    draw()

@@ -9,6 +9,7 @@ import pytest
 from likewise.benchmark.results.paper import figures
 from likewise.cli.benchmark.compare_with_paper import compare_with_paper
 from likewise.cli.benchmark.table import table
+from likewise.errors import InputError, OptionError
 from tests.benchmark.frames import row, run
 from tests.cli.conftest import invoke
 
@@ -59,3 +60,17 @@ def test_ours_stand_beside_the_papers_with_its_claims(runs: list[str], tmp_path:
     assert (
         (tmp_path / "c.csv").read_text().startswith("domain,data,network,grounding,metric,label,measure,table,paper,")
     )
+
+
+def test_a_table_is_printed_before_a_picture_that_a_run_has_not(runs: list[str], tmp_path: Path, capsys) -> None:
+    """These hold no networks, so their inputs cannot be drawn."""
+    for option in ("--inputs", "--truth"):
+        with pytest.raises(InputError, match="there is no file"):
+            table([Path(runs[0])], variant="resi", **{option[2:]: tmp_path / "p.png"})
+        assert "IMD       0.74\n" in capsys.readouterr().out
+
+
+def test_data_without_what_reads_it_is_refused(runs: list[str]) -> None:
+    with pytest.raises(OptionError) as error:
+        table([Path(runs[0])], variant="resi", data="cora")
+    assert str(error.value) == "--data has no effect without --inputs or --truth. Leave it out."

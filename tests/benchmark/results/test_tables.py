@@ -147,6 +147,17 @@ def test_a_heat_map_is_drawn_per_metric(tmp_path: Path) -> None:
     assert (tmp_path / "heat.png").stat().st_size > 50_000
 
 
+def test_one_run_is_one_map_with_a_column_per_grounding_and_metric(tmp_path: Path) -> None:
+    of_one = paper_results().only(data="Cora", network="GCN")
+    figure = table(of_one, variant="resi").plot(tmp_path / "heat.png")
+    (axis, _) = figure.axes  # the map and its colours
+    names = [label.get_text() for label in axis.get_xticklabels()]
+    assert len(names) == 11
+    assert names[:2] == ["accuracy difference, Spearman", "output difference, Spearman, JSD"]
+    width, height = figure.get_size_inches()
+    assert max(width, height) < 20
+
+
 def test_csv_can_be_read_back() -> None:
     found = pd.read_csv(io.StringIO(table(TWO).to_csv()))
     assert list(found.columns) == [

@@ -13,7 +13,6 @@ from likewise.analysis.component_analysis import Importance, component_importanc
 from likewise.analysis.ensembles import all_wrong, error_reduction, pair_reductions
 from likewise.analysis.families import Clusters, clusters, embed, plot_families
 from likewise.analysis.files import read_matrix, read_table
-from likewise.analysis.fusion import fuse
 from likewise.analysis.matrix_agreement import Agreement, agreement
 from likewise.analysis.picks import (
     GainPredictors,
@@ -26,6 +25,7 @@ from likewise.analysis.picks import (
     regrets,
 )
 from likewise.analysis.teachers import TeacherPick, pick_teacher, teacher_correlations
+from likewise.matrices.fusion import fuse
 
 __all__ = [
     "Agreement",

@@ -20,10 +20,10 @@ from likewise.benchmark.results.frame import Results
 from likewise.benchmark.results.paper import compare_with_paper, paper_results
 from likewise.benchmark.results.ranks import Ranks, gains, ranks
 from likewise.benchmark.results.tables import Table, table
+from likewise.benchmark.results.truth import plot_truth
 from likewise.benchmark.runs import BenchmarkRun, across, run
 from likewise.benchmark.sweeps import sweep
 from likewise.benchmark.trials import Trial
-from likewise.benchmark.truth import plot_truth
 
 __all__ = [
     "DOMAINS",

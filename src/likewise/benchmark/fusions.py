@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from likewise._base.arrays import Array
-from likewise.analysis.fusion import fuse_values
 from likewise.benchmark.evaluation import Evidence
 from likewise.benchmark.results.frame import REPETITION, Results
 from likewise.benchmark.runs import BenchmarkRun
 from likewise.benchmark.trials import Evaluator, Trial, select_measures, with_settings
 from likewise.errors import InputError, did_you_mean
+from likewise.matrices.fusion import fuse_values
 
 
 @dataclass(frozen=True)

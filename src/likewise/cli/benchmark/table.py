@@ -37,7 +37,7 @@ def table(
     from likewise.benchmark.results.frame import Results
     from likewise.benchmark.results.ranks import ranks as rank
     from likewise.benchmark.results.tables import table as tabulate
-    from likewise.benchmark.truth import plot_truth
+    from likewise.benchmark.results.truth import plot_truth
 
     results = Results.load(*runs)
     if inputs is None and truth is None:

@@ -22,7 +22,12 @@ from likewise.matrices.fusion import fuse_values
 
 @dataclass(frozen=True)
 class Fusion:
-    """A fusion of measures: how, and with which weights (all alike where none are given)."""
+    """A fusion of measures.
+
+    Attributes:
+        how: "ranks" or "snf".
+        weights: A weight per measure that takes part; all alike where none are given, which "snf" takes for its members.
+    """
 
     how: str = "ranks"
     weights: Mapping[str, float] = field(default_factory=dict)

@@ -176,7 +176,11 @@ class Evaluator:
                 yield trial.grounding, rows.assign(valid=trial.validity.valid)
 
     def evidence(self, trial: Trial) -> dict[str, Evidence]:
-        """What each measure says of a trial, by its name; scores that are in the store are not computed again."""
+        """What each measure says of a trial, by its name; scores that are in the store are not computed again.
+
+        Args:
+            trial: The trial.
+        """
         measures = usable(trial.rule, self.measures)
         if trial.layers:
             return dict(zip([m.name for m in measures], self._of_layers(trial, measures), strict=True))

@@ -26,7 +26,7 @@ class Fusion:
 
     Attributes:
         how: "ranks" or "snf".
-        weights: A weight per measure that takes part; all alike where none are given, which "snf" takes for its members.
+        weights: A weight per measure that takes part; by default all alike. For "snf" they name its members.
     """
 
     how: str = "ranks"

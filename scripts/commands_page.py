@@ -37,6 +37,7 @@ PAGES = {  # where more is said
     "teacher": "families.md",
     "train": "running.md",
     "transfer": "transfer.md",
+    "upgrade": "embeddings.md",
     "wordnet": "wordnet.md",
     "zeroshot": "zeroshot.md",
 }

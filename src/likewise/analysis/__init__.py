@@ -3,6 +3,8 @@
 Everything here takes any `SimilarityMatrix`, whichever measure made it; ensembles take the answers of networks beside
 it. Only `components` looks at networks themselves. The room imports `_base`, `networks`, `views`, `matrices`,
 `measures` and `transfer`.
+it. `components` looks at networks themselves, and `upgrade` at the vectors of two embedding models. The room imports
+`_base`, `networks`, `views`, `matrices`, `measures` and `transfer`.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 from likewise._base.lazy import lazy
 from likewise.analysis.cluster_ensembles import errors_by_clusters
 from likewise.analysis.component_analysis import Importance, component_importance, component_table, components, keywords
+from likewise.analysis.embeddings.advice import Upgrade, upgrade
 from likewise.analysis.ensembles import all_wrong, error_reduction, pair_reductions
 from likewise.analysis.families import Clusters, clusters, embed, plot_families
 from likewise.analysis.files import read_matrix, read_table
@@ -35,6 +38,7 @@ __all__ = [
     "Pick",
     "TeacherPick",
     "Trial",
+    "Upgrade",
     "agreement",
     "all_wrong",
     "clusters",
@@ -57,5 +61,6 @@ __all__ = [
     "read_table",
     "regrets",
     "teacher_correlations",
+    "upgrade",
 ]
 lazy(__name__)

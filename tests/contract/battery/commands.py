@@ -107,6 +107,12 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "teacher": (Example("run --student one --outcomes outcomes.csv"), Example("square.csv --student one")),
     "train": (Example("nets.py:build digits:train[:40] --epochs 1 --out new"),),
     "transfer": (Example(f"{_TRAINED} --attack fgsm --eps 0.1"), Example("--preset paper --plan")),
+    "upgrade": (
+        Example("a.npy b.npy"),
+        Example(
+            "a.npy b.npy --queries b.npy c.npy --k 3 --threshold 0.5 --labels labels.npy --query-labels labels.npy"
+        ),
+    ),
     "wordnet": (Example("dog", any_text=("nouns",)), Example("dog.n.01 cat.n.01 fish.n.01")),
     "zeroshot": (Example("zoo:mlp --data digits:train[:60] --preset small --epochs 1", costly=True),),
 }

@@ -12,7 +12,7 @@ from torch import Tensor
 from likewise._base.optional import Library
 from likewise.errors import UndefinedError
 from likewise.measures.facts import PERMUTATION, ROTATION, SCALE, SHIFT
-from likewise.measures.numerics.algebra import inverse_of, large, lengths, svd, symmetric
+from likewise.measures.numerics.algebra import inverse_of, large, lengths, ridge_factors, svd, symmetric
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
@@ -377,16 +377,5 @@ def ridge_predictivity(pair: Pair, *, folds: int = 5, seed: int = 0) -> float:
 
 def _ridge(source: Tensor, target: Tensor, new: Tensor) -> Tensor:
     """Predictions at `new`, with the penalty of least generalised cross-validation error."""
-    mean, n = source.mean(dim=0), source.shape[0]
-    basis, scales, rows = svd(source - mean)
-    projected, squares = basis.T @ target, scales.square()
-    outside = _square(target) - _square(projected)
-    energy = projected.square().sum(dim=1)
-    errors, best = math.inf, squares
-    for penalty in torch.logspace(-6, 6, 25, dtype=squares.dtype) * float(squares.mean()):
-        kept = squares / (squares + penalty)
-        freedom = 1 - (float(kept.sum()) + 1) / n
-        error = (outside + float((energy * (1 - kept).square()).sum())) / max(freedom, 1e-12) ** 2
-        if error < errors:
-            errors, best = error, squares + penalty
-    return (new - mean) @ rows.T @ ((scales / best)[:, None] * projected)
+    rows, weights = ridge_factors(source, target)
+    return (new - source.mean(dim=0)) @ rows @ weights

@@ -136,3 +136,23 @@ def hsic1(inner: Any, middle: Any, whole: Any, n: int) -> Any:
     `whole` the product of their sums.
     """
     return inner + whole / ((n - 1) * (n - 2)) - 2 / (n - 2) * middle
+
+
+def ridge_factors(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Two matrices whose product is the ridge regression of centred targets on sources, which are centred here.
+
+    The penalty is that of least generalised cross-validation error.
+    """
+    n = source.shape[0]
+    basis, scales, rows = svd(source - source.mean(dim=0))
+    projected, squares = basis.T @ target, scales.square()
+    outside = float(torch.linalg.vector_norm(target)) ** 2 - float(torch.linalg.vector_norm(projected)) ** 2
+    energy = projected.square().sum(dim=1)
+    errors, best = math.inf, squares
+    for penalty in torch.logspace(-6, 6, 25, dtype=squares.dtype) * float(squares.mean()):
+        kept = squares / (squares + penalty)
+        freedom = 1 - (float(kept.sum()) + 1) / n
+        error = (outside + float((energy * (1 - kept).square()).sum())) / max(freedom, 1e-12) ** 2
+        if error < errors:
+            errors, best = error, squares + penalty
+    return rows.T, (scales / best)[:, None] * projected

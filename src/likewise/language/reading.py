@@ -21,8 +21,9 @@ from likewise._base.machine import on_precise_device
 from likewise._base.progress import Progress
 from likewise.data.inputs import data_name
 from likewise.errors import InputError
+from likewise.language.blocks import Blocks, are_larger_than_memory, in_rounds
 from likewise.language.hidden import hide
-from likewise.language.logits import TokenLogits
+from likewise.language.logits import Pieces, TokenLogits
 from likewise.language.networks import language_network
 from likewise.language.result import Side, TokenAnswers
 from likewise.language.texts import IDS, Row, Tokens, batched, by_length, read_texts, texts_of
@@ -48,6 +49,7 @@ def answers(
     window: int = WINDOW,
     context: int = 1,
     seed: int = 0,
+    blockwise: bool | None = None,
     **show: Unpack[ShowOptions],
 ) -> TokenAnswers:
     """What two language models say of every token of the same texts.
@@ -61,6 +63,8 @@ def answers(
         window: The most tokens of a text that are read.
         context: How many tokens are read before the first that is asked for. `window // 2` is what llama.cpp does.
         seed: Draws the tokens that are hidden from masked models.
+        blockwise: Whether networks of `hf:` are read block by block, each weight once for all texts, so that one block
+            and the hidden states of the texts are in memory. By default where the weights of both do not fit.
         **show: How networks are shown (`batch_size`, `device`, `dtype`, `progress`; see `Show`).
 
     Returns:
@@ -71,6 +75,10 @@ def answers(
     """
     options = Show.only("answers", show, without=_USELESS)
     called = list(names or named_networks([a, b]))
+    if blockwise or (blockwise is None and are_larger_than_memory([a, b])):
+        blocks = [Blocks(net, options.device, options.dtype, progress=options.progress) for net in (a, b)]
+        nets = [one.net for one in blocks]
+        return compare_tokens(nets, called, data, options, window=window, context=context, seed=seed, blocks=blocks)
     nets = [language_network(net, data=data, device=options.device) for net in (a, b)]
     return compare_tokens(nets, called, data, options, window=window, context=context, seed=seed)
 
@@ -84,8 +92,9 @@ def compare_tokens(
     window: int = WINDOW,
     context: int = 1,
     seed: int = 0,
+    blocks: Sequence[Blocks] | None = None,
 ) -> TokenAnswers:
-    """The same for two modules."""
+    """The same for two modules, or for two networks that are read block by block."""
     for name, value in (("window", window), ("context", context)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise InputError(f"{name} is {value!r}. Give a whole number of at least 1.")
@@ -104,11 +113,11 @@ def compare_tokens(
     ) and _same_vocabulary(nets)
     hidden = [hide(net, tokens, seed) for net, tokens in zip(nets, read, strict=True)] if kind == "masked" else None
     with ExitStack() as stack:
-        ready = [stack.enter_context(eval_mode(net, show.device)) for net in nets]
-        for net in ready if show.dtype else ():
+        ready = list(nets) if blocks else [stack.enter_context(eval_mode(net, show.device)) for net in nets]
+        for net in ready if show.dtype and not blocks else ():
             stack.enter_context(in_precision(net, str(show.dtype)))
         runs = [
-            Run(net, name, tokens, kind, context, None if hidden is None else hidden[i])
+            Run(net, name, tokens, kind, context, None if hidden is None else hidden[i], blocks[i] if blocks else None)
             for i, (net, name, tokens) in enumerate(zip(ready, names, read, strict=True))
         ]
         columns = _both(runs, show) if shared else [_alone(run, show) for run in runs]
@@ -137,9 +146,19 @@ class Run:
     kind: LanguageKind
     context: int
     hidden: list[tuple[Row, Tensor]] | None  # of masked models: what is shown, and which positions are hidden
+    blocks: Blocks | None = None  # where it is read block by block
 
     def __post_init__(self) -> None:
-        self.logits = TokenLogits(self.net, self.name, self.inputs([0]))
+        self.logits = self.blocks or TokenLogits(self.net, self.name, self.inputs([0]))
+
+    @property
+    def device(self) -> Any:
+        """Where its inputs have to be."""
+        return device_of(self.net, torch.device("cpu")) if self.blocks is None else self.blocks.device
+
+    def pieces(self, texts: Sequence[int]) -> Pieces:
+        """The logits of a batch by positions."""
+        return self.logits.of(self.inputs(texts)) if isinstance(self.logits, TokenLogits) else self.logits.of(texts)
 
     @property
     def lengths(self) -> list[int]:
@@ -149,7 +168,7 @@ class Run:
 
     def inputs(self, texts: Sequence[int]) -> Row:
         """Some texts as one batch."""
-        device = device_of(self.net)
+        device = self.device
         rows = [self.tokens.rows[i] if self.hidden is None else self.hidden[i][0] for i in texts]
         inputs = batched(rows, device)
         if self.tokens.targets is not None:
@@ -176,7 +195,7 @@ def _both(runs: Sequence[Run], show: Show) -> list[dict[str, Array]]:
     width = min(one.logits.vocabulary, other.logits.vocabulary)
     columns: list[dict[str, list[Array]]] = [{}, {}, {}]
     for texts, places, (text, position, token) in batches_of(runs, show):
-        pieces = [run.logits.of(run.inputs(texts)) for run in runs]
+        pieces = [run.pieces(texts) for run in runs]
         for some in pieces_of(places, width):
             sides = [
                 log_probabilities(run, piece, places[some], width) for run, piece in zip(runs, pieces, strict=True)
@@ -195,7 +214,7 @@ def _alone(run: Run, show: Show) -> dict[str, Array]:
     column: dict[str, list[Array]] = {}
     width = run.logits.vocabulary
     for texts, places, (text, position, token) in batches_of([run], show):
-        piece = run.logits.of(run.inputs(texts))
+        piece = run.pieces(texts)
         for some in pieces_of(places, width):
             side = log_probabilities(run, piece, places[some], width)
             _append(column, _said(side, text[some], position[some], token[some]))
@@ -203,17 +222,22 @@ def _alone(run: Run, show: Show) -> dict[str, Array]:
 
 
 def batches_of(runs: Sequence[Run], show: Show) -> Any:
+    """Batches of texts; of networks that are read block by block, after they were read."""
+    batches = _asked(runs, show)
+    return batches if runs[0].blocks is None else in_rounds(batches, runs)
+
+
+def _asked(runs: Sequence[Run], show: Show) -> Any:
     """Batches of texts: which they are, the positions that answer in the flattened batch, and what is asked there."""
     first = runs[0]
-    device = device_of(first.net, torch.device("cpu"))
-    budget = min([_TOKENS.get(device.type, _ELSEWHERE), *(run.logits.most or 2**30 for run in runs)])
+    budget = min([_TOKENS.get(first.device.type, _ELSEWHERE), *(run.logits.most or 2**30 for run in runs)])
     lengths = first.lengths
     groups = by_length(lengths, budget)
     if show.batch_size is not None:
         order = [i for group in groups for i in group]
         groups = [order[start : start + show.batch_size] for start in range(0, len(order), show.batch_size)]
     answered = first.tokens.answered if first.tokens.targets is not None else [row[IDS] for row in first.tokens.rows]
-    with Progress(len(groups), "reading texts", show=show.progress) as bar:
+    with Progress(len(groups), "reading texts", show=show.progress and not first.blocks) as bar:
         for group in groups:
             longest = max(len(answered[i]) for i in group)
             asked = [first.asked(i) for i in group]
@@ -233,7 +257,7 @@ def pieces_of(places: Tensor, width: int) -> Iterator[slice]:
 
 def log_probabilities(run: Run, pieces: Any, places: Tensor, width: int) -> Tensor:
     """The logarithms of what a network gives to every token, in double precision where the device has it."""
-    logits = pieces(places.to(device_of(run.net)))[:, :width]
+    logits = pieces(places.to(run.device))[:, :width]
     if not bool(logits.isfinite().any(dim=1).all()) or bool(logits.isnan().any()):
         raise InputError(
             f"{run.name!r} answers with NaN or infinite logits, so nothing can be compared. Check its weights, or "

@@ -116,7 +116,8 @@ def _features(net: nn.Module, inputs: Any) -> Any:
         prepared = inside.from_samples(inputs)
     else:
         return _of_its_kind(inside, inputs)
-    device = device_of(net)
+    device = device_of(net, torch.device("cpu"))
+    device = torch.device("cpu") if device.type == "meta" else device  # weights without values take nothing away
     if isinstance(prepared, (Prepared, Tensor)):
         return prepared.to(device)
     if not isinstance(prepared, Mapping):

@@ -6,8 +6,11 @@ representations are read from.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
+import torch
 from torch import nn
 
 from likewise.errors import InputError
@@ -66,3 +69,20 @@ def language_class(transformers: Any, config: Any, address: str) -> Any:
             f"{address} names no language model: its config.json says {name or 'no architecture'!r}. Leave part out."
         )
     return getattr(transformers, name)
+
+
+@contextmanager
+def weights_on_meta() -> Iterator[None]:
+    """Modules that are made inside have weights without values, and buffers with theirs."""
+    register = nn.Module.register_parameter
+
+    def without_values(module: nn.Module, name: str, weight: nn.Parameter | None) -> None:
+        if weight is not None and not weight.is_meta:  # weights that are tied stay one
+            weight = nn.Parameter(torch.empty_like(weight, device="meta"), requires_grad=False)
+        register(module, name, weight)
+
+    nn.Module.register_parameter = without_values  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        nn.Module.register_parameter = register  # type: ignore[method-assign]

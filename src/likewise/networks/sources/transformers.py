@@ -27,7 +27,7 @@ from likewise.networks.inputs.tokenizers import FromTransformers, add_class_toke
 from likewise.networks.inputs.transforms import Transform, from_processor
 from likewise.networks.sources.adapters import Adapter, find_adapter
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
-from likewise.networks.sources.language import LM, language_class
+from likewise.networks.sources.language import LM, language_class, weights_on_meta
 from likewise.networks.sources.open_clip import build_open_clip, is_open_clip
 from likewise.networks.sources.repository import Repository, brings_code, locate
 from likewise.networks.sources.sentences import add_sentence, length_and_prompt, read_sentence
@@ -158,6 +158,25 @@ class Transformers(Source):
                 f"{request.address} is an adapter of {adapter.base!r}, which is neither a folder with a network of "
                 f"transformers nor can it be downloaded. Name the folder it is in: 'hf:PATH+{adapter.repository.name}'."
             ) from error
+
+
+def skeleton(request: Request) -> tuple[Any, Repository]:
+    """A language model without the values of its weights, with its tokenizer, and where its files are.
+
+    What is computed from the configuration and is in no file, such as the frequencies of rotations, has its values.
+    """
+    prepare_torchvision()
+    transformers = require("transformers", extra="language", to=f"load {request.address}")
+    options = Options.of(request)
+    repository = locate(request, options.revision, options.subfolder, options.trust_remote_code)
+    config = _config(transformers, repository, request, options)
+    config.use_cache = False
+    kind = language_class(transformers, config, request.address)
+    with weights_on_meta():
+        net = kind._from_config(config, dtype=getattr(config, "dtype", None))
+    net.tie_weights()
+    _set_up_inputs(net, config, repository, options)
+    return net.eval(), repository
 
 
 def _with_adapter(

@@ -81,7 +81,7 @@ def weights_on_meta() -> Iterator[None]:
             weight = nn.Parameter(torch.empty_like(weight, device="meta"), requires_grad=False)
         register(module, name, weight)
 
-    nn.Module.register_parameter = without_values  # type: ignore[method-assign]
+    nn.Module.register_parameter = without_values  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:

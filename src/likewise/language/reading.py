@@ -149,7 +149,7 @@ class Run:
     blocks: Blocks | None = None  # where it is read block by block
 
     def __post_init__(self) -> None:
-        self.logits = self.blocks or TokenLogits(self.net, self.name, self.inputs([0]))
+        self.logits: Any = self.blocks or TokenLogits(self.net, self.name, self.inputs([0]))
 
     @property
     def device(self) -> Any:
@@ -158,7 +158,8 @@ class Run:
 
     def pieces(self, texts: Sequence[int]) -> Pieces:
         """The logits of a batch by positions."""
-        return self.logits.of(self.inputs(texts)) if isinstance(self.logits, TokenLogits) else self.logits.of(texts)
+        pieces: Pieces = self.logits.of(self.inputs(texts) if self.blocks is None else texts)
+        return pieces
 
     @property
     def lengths(self) -> list[int]:

@@ -18,6 +18,14 @@ TESTS = ("accuracy", "outputs", "labels", "shortcut", "augmentation", "layers")
 TEXT = """\
 # What of the paper was run
 
+## In five lines
+
+- This page lists every cell of the ReSi paper, and whether it was run, run small, or not run.
+- Cora was run with the paper's settings, three times; the other data need a GPU or a download.
+- SST-2 was run small; images were run on other data, which says nothing of the paper's cells.
+- The paper's claims are judged by the cells that were run with its settings.
+- What is left can be run: `likewise benchmark run --preset paper`, and `--plan` says what it costs.
+
 Made by `python scripts/coverage_page.py` from the results that ship with the package. A cell is a network on a data set
 under one test of *ReSi* (Klabunde et al., arXiv:2408.00531).
 

@@ -12,6 +12,7 @@ import runpy
 import shlex
 import sys
 import warnings
+from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,6 @@ config = transformers.BertConfig(
 transformers.BertModel(config).save_pretrained("bert")
 """
 SETUPS = {
-    "README.md": ARRAYS + PHOTOS,
     "benchmark.md": "from pathlib import Path\nfolder = Path('own')\nfolder.mkdir()\n",
     "boundaries.md": TRAINED,
     "class-similarity.md": CLASSIFIER,
@@ -94,18 +94,6 @@ SETUPS = {
     "transfer.md": TRAINED,
 }
 STAND_INS = {
-    "README.md": {
-        "timm:resnet18": "timm:test_resnet,pretrained=false",
-        "timm:vit_tiny_patch16_224": "timm:test_vit,pretrained=false",
-        "hf:facebook/dinov2-small": "timm:test_convnext,pretrained=false",
-        "zoo:resnet20@a.safetensors": "zoo:mlp,seed=0",
-        "zoo:resnet56@b.safetensors": "zoo:mlp,seed=1",
-        "cifar10:test[:2000]": "digits:test[:60]",
-        '"hf:bert-base-uncased", "sst2:dev"': '"zoo:bert-tiny", "texts.txt"',
-        '"zoo:lenet", "cifar10:train"': '"zoo:mlp", "digits:train[:100]"',
-        'Inspector("cifar10"': 'Inspector(likewise.dataset("digits:test")',
-        "cifar10:test": "digits:test[:60]",
-    },
     "boundaries.md": {"cifar10:test[:1000]": "digits:test[:20]"},
     "class-similarity.md": {
         'Inspector("cifar100"': 'Inspector(likewise.dataset("digits:test")',
@@ -138,6 +126,19 @@ def blocks(page: Path, language: str) -> list[str]:
     return [found[2] for found in BLOCK.finditer(page.read_text()) if found[1] == language]
 
 
+def outputs(page: Path) -> list[str | None]:
+    """What each block of Python prints, where a block of text right behind it says so."""
+    followed = re.findall(r"^```python\n.*?^```\n(?:\n?```text\n(.*?)^```)?", page.read_text(), re.S | re.M)
+    return [text or None for text in followed]
+
+
+def pictures(page: Path) -> list[str]:
+    """The pictures of a tutorial, which its code draws under the same name."""
+    if page.parent.name != "tutorials":
+        return []
+    return re.findall(r"!\[[^]]*\]\(([\w-]+\.png)\)", page.read_text())
+
+
 WITH_CODE = [page for page in PAGES if blocks(page, "python")]
 
 
@@ -160,12 +161,38 @@ def test_the_code_of_a_page_runs(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of small data and random weights
         exec(SETUPS.get(page.name, ""), space)
-        for block in code:
+        for block, output in zip(code, outputs(page), strict=True):
+            capsys.readouterr()
             exec(compile(block, page.name, "exec"), space)
+            printed = capsys.readouterr().out
+            if output is not None:
+                assert OutputChecker().check_output(output, printed, ELLIPSIS), f"{output}\nbut it prints\n{printed}"
+    assert [name for name in pictures(page) if not (tmp_path / name).is_file()] == []
     capsys.readouterr()
     for registry, before in known.items():
         for name in set(registry.names()) - before:
             registry.remove(name)
+
+
+def test_tutorials_fit_their_box_and_say_what_they_print() -> None:
+    """88 columns, and every block that prints is followed by what it prints."""
+    tutorials = [page for page in PAGES if page.parent.name == "tutorials"]
+    assert len(tutorials) >= 9
+    wide = [
+        f"{page.name}: {line}"
+        for page in tutorials
+        for block in (*blocks(page, "python"), *blocks(page, "text"), *blocks(page, ""))
+        for line in block.splitlines()
+        if len(line) > 88
+    ]
+    assert wide == []
+    silent = [
+        page.name
+        for page in tutorials
+        for block, output in zip(blocks(page, "python"), outputs(page), strict=True)
+        if re.search(r"^print\(", block, re.M) and output is None
+    ]
+    assert silent == []
 
 
 def test_setups_and_stand_ins_are_of_pages_with_code() -> None:
@@ -210,7 +237,7 @@ def test_every_command_has_a_section_and_a_page() -> None:
 
 
 def test_every_page_is_in_the_site() -> None:
-    listed = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
+    listed = re.findall(r"(?:- |: )([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
     assert sorted(listed) == sorted(str(page.relative_to(ROOT / "docs")) for page in PAGES[1:])
 
 

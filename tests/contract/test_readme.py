@@ -20,7 +20,7 @@ from tests.contract.test_adding import ADDITIONS
 from tests.contract.test_rooms import ROOMS
 
 README = (ROOT / "README.md").read_text()
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
@@ -28,11 +28,23 @@ def section(title: str) -> str:
     return README.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
 
+def test_it_fits_on_few_screens() -> None:
+    assert len(README.splitlines()) <= 120
+    assert README.index("make demo") < README.index("make test") < README.index("\n## ")
+    assert [line for block in re.findall(r"^```python\n(.*?)^```", README, re.M | re.S) for line in block.splitlines()][
+        8:
+    ] == []
+
+
 def test_measures_are_counted_from_the_registry() -> None:
     total, resi = len(measures.names()), len(measures.RESI)
-    assert f"**Every measure of the field** ({total})" in README
-    assert f"the {resi} of ReSi and {total - resi} more" in README
-    assert f"ReSi's {resi} measures" in README
+    assert f"**All the measures**: {total}, the {resi} of the ReSi benchmark and {total - resi} more" in README
+
+
+def test_networks_are_counted_from_their_table() -> None:
+    table = (ROOT / "docs" / "networks-table.md").read_text()
+    rows = re.findall(r"^\| (?:timm|torchvision|transformers) \| (\d+) \|", table, re.M)
+    assert f"[{sum(map(int, rows))} networks](docs/networks-table.md)" in README
 
 
 def test_every_promise_of_security_names_tests_that_there_are() -> None:
@@ -53,15 +65,19 @@ def test_every_public_name_it_uses_is_there() -> None:
     assert {"compare", "train", "Inspector"} <= used
 
 
-def test_every_measure_it_recommends_is_there() -> None:
-    recommended = re.findall(r"`([a-z][a-z-]+)`", section("Which measure should I use?"))
+def test_every_measure_the_start_page_recommends_is_there() -> None:
+    start = (ROOT / "docs" / "index.md").read_text().partition("## Which measure should I use?\n")[2]
+    recommended = re.findall(r"`([a-z][a-z-]+)`", start.partition("\n## ")[0])
     assert [name for name in recommended if name not in measures.registry.MEASURES and name != "calibrate"] == []
     assert "cka-debiased" in recommended
 
 
-@pytest.mark.parametrize("line", re.findall(r"^likewise .*", section("On the command line"), re.M))
+JOBS = re.findall(r"`(likewise [^`]*)` \|$", section("One command per job"), re.M)
+
+
+@pytest.mark.parametrize("line", JOBS)
 def test_every_command_line_it_shows_can_be_parsed(line: str) -> None:
-    _, *words = spread(shlex.split(re.sub(r"[][]", "", line)))
+    _, *words = spread(shlex.split(line))
     command: Any = typer.main.get_command(_app(words))
     while hasattr(command, "resolve_command"):  # a group of commands, as all of them are
         name, command, words = command.resolve_command(typer.Context(command), words)
@@ -69,9 +85,10 @@ def test_every_command_line_it_shows_can_be_parsed(line: str) -> None:
     assert context.args == []
 
 
-def test_every_command_is_shown() -> None:
-    shown = {line.split()[1] for line in section("On the command line").splitlines() if line.startswith("likewise ")}
-    assert shown == set(commands())
+def test_every_job_has_a_command_of_its_own() -> None:
+    shown = [line.split()[1] for line in JOBS]
+    assert len(shown) == len(set(shown)) >= 10
+    assert set(shown) <= set(commands())
 
 
 def test_every_extra_is_named() -> None:

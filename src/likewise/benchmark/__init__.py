@@ -7,6 +7,9 @@ Networks are made so that what they share is known; a measure is good if its val
 from __future__ import annotations
 
 from likewise._base.lazy import lazy
+from likewise.benchmark.board.cached_views import CachedViews
+from likewise.benchmark.board.standings import Board, Standing
+from likewise.benchmark.board.submissions import Submission, submit
 from likewise.benchmark.domains import DOMAINS, Domain, domain
 from likewise.benchmark.evaluation import Evidence, Quality
 from likewise.benchmark.folder import from_folder
@@ -30,6 +33,8 @@ __all__ = [
     "GROUNDINGS",
     "Advice",
     "BenchmarkRun",
+    "Board",
+    "CachedViews",
     "Domain",
     "Evidence",
     "Fusion",
@@ -37,6 +42,8 @@ __all__ = [
     "Quality",
     "Ranks",
     "Results",
+    "Standing",
+    "Submission",
     "Table",
     "Trial",
     "across",
@@ -54,6 +61,7 @@ __all__ = [
     "plot_truth",
     "ranks",
     "run",
+    "submit",
     "sweep",
     "table",
 ]

@@ -108,6 +108,16 @@ class Quality:
     high: float | None = None
 
 
+def correlation_with(evidence: Evidence, truth: str) -> float:
+    """The value of `spearman` alone, without its p.
+
+    >>> apart = np.abs(np.subtract.outer([0, 1, 3], [0, 1, 3]))
+    >>> correlation_with(Evidence("rsa", "more alike", True, -apart, truths={"accuracy": apart}), "accuracy")
+    1.0
+    """
+    return _correlation(evidence.apart[evidence.pairs], np.asarray(evidence.truths[truth], float)[evidence.pairs])
+
+
 def spearman(
     evidence: Evidence, truth: str, *, variant: Variant = "published", permutations: int = 9999, seed: int = 0
 ) -> Quality:

@@ -187,6 +187,23 @@ class Evaluator:
         comparison = self._compare_all([trial])
         return dict(zip([m.name for m in measures], _of_networks(trial, measures, comparison), strict=True))
 
+    def evidence_each(self, trials: Sequence[Trial]) -> Iterator[tuple[Trial, Measure, Evidence]]:
+        """The values of each measure on each trial that it applies to."""
+        for batch in _share_networks(trials):
+            comparison = None if batch[0].layers else self._compare_all(batch)
+            for trial in batch:
+                blind = trial.rule.kind in _NO_OUTPUTS
+                able = [m for m in self.measures if m.info.on == "representation" or not blind]
+                evidence = self._evidence_of(trial, able, comparison) if able else ()
+                yield from ((trial, *pair) for pair in zip(able, evidence, strict=True))
+
+    def _evidence_of(
+        self, trial: Trial, measures: Sequence[Measure], comparison: Comparison | None
+    ) -> Iterator[Evidence]:
+        if comparison is None:
+            return self._of_layers(trial, measures)
+        return _of_networks(trial, measures, comparison)
+
     def _compare_all(self, trials: Sequence[Trial]) -> Comparison:
         """One comparison for all: by the measures, and by outputs where a grounding needs them."""
         truths = sorted({TRUTHS[name] for trial in trials for name in trial.rule.truths})
@@ -200,8 +217,8 @@ class Evaluator:
     def _rows(self, trial: Trial, measures: Sequence[Measure], comparison: Comparison | None) -> pd.DataFrame:
         import pandas as pd
 
-        evidence = self._of_layers(trial, measures) if comparison is None else _of_networks(trial, measures, comparison)
-        seconds = _seconds(trial, measures)
+        evidence = self._evidence_of(trial, measures, comparison)
+        seconds = pair_seconds(trial, measures)
         rows: list[dict[str, Any]] = []
         for measure, facts in zip(measures, evidence, strict=True):
             names = {"grounding": trial.grounding, "measure": measure.name}
@@ -277,7 +294,7 @@ def _evidence(
     return Evidence(measure.key, info.larger_is, info.symmetric, values, tuple(groups), truths or {})
 
 
-def _seconds(trial: Trial, measures: Sequence[Measure]) -> dict[str, float]:
+def pair_seconds(trial: Trial, measures: Sequence[Measure]) -> dict[str, float]:
     """CPU seconds of each measure for one pair of these views, from nothing."""
     one, two = trial.first_views[:2]
     seconds = {measure.key: np.nan for measure in measures}

@@ -75,9 +75,18 @@ def split(word: str) -> list[str]:
 
 
 def measures_of(words: list[str] | None, default: str) -> list[Any]:
-    """The measures that were named: names and sets, and functions of users as `package.module:function`."""
+    """The measures that were named: names and sets, and functions of users as `package.module:f` or `FILE.py:f`."""
     names = [name for word in words or [default] for name in split(word)]
-    return [_function(name) if re.fullmatch(r"[^\W\d][\w.]*:\w+", name) else name for name in names]
+    return [_measure(name) for name in names]
+
+
+def _measure(name: str) -> Any:
+    if re.fullmatch(r".+\.py:\w+", name):
+        from likewise.networks.sources.python_file import member
+
+        path, _, function = name.rpartition(":")
+        return member(path, function, "It should compare two arrays.")
+    return _function(name) if re.fullmatch(r"[^\W\d][\w.]*:\w+", name) else name
 
 
 def _function(name: str) -> Any:

@@ -13,6 +13,7 @@ import likewise
 from likewise import SimilarityMatrix, train
 from likewise.transfer.logits import Answers
 from likewise.transfer.matrix import TransferMatrix
+from tests.benchmark.board.made import cached
 from tests.benchmark.frames import row
 from tests.benchmark.frames import run as write_results
 
@@ -62,6 +63,9 @@ def write_files(folder: Path) -> None:
     sizes = {"seeds": 3, "group": 2, "layered": 2, "probe": 20, "train": 40, "training": {"epochs": 1}}
     options = {"preset": sizes, "groundings": ["accuracy"], "measures": "cka", "out": folder / "trained"}
     likewise.benchmark.run("vision", "digits", "mlp", **options, progress=False)
+    views = cached()
+    views.save(folder / "cached")
+    likewise.benchmark.submit("rsa", views, submitter="somebody", progress=False)[0].save(folder / "row.json")
     torch.manual_seed(0)
     train("zoo:mlp", "digits:train[:200]", epochs=2, lr=0.05, out=folder / "training", keep_epochs=True, progress=False)
     _write_images(folder / "images", draw)

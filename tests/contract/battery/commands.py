@@ -70,14 +70,17 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("--domain vision --question all --n 500 --d 64 --budget 10s --top 3"),
     ),
     "attack": (Example("nets.py:build --data digits:test[:40] --attack fgsm --eps 0.1 --mean 0 --std 1"),),
+    "benchmark board": (Example("row.json --out page.html"), Example("row.json --no-ours", same=("ours",))),
     "benchmark compare-with-paper": (Example("bench"),),
     "benchmark folder": (Example("own --measures cka --grounding family"),),
     "benchmark run": (
         Example(f"{_BENCHMARK} --plan", any_text=("out",)),
         Example(f"{_BENCHMARK} --out new", costly=True),
     ),
+    "benchmark submit": (Example("cka --views cached.safetensors", any_text=("submitter",)),),
     "benchmark sweep": (Example("trained --measure jaccard[k=2,3]", costly=True),),
     "benchmark table": (Example("bench"), Example("bench --ranks")),
+    "benchmark views": (Example("trained --out new.safetensors"),),
     "classes": (Example(_CLASSES),),
     "compare": (
         Example("a.npy b.npy c.npy"),

@@ -17,7 +17,8 @@ from likewise._base.files import write_whole
 from likewise._base.folders import claim
 from likewise.analysis import read_matrix, read_table
 from likewise.analysis.component_analysis import as_frame
-from likewise.benchmark import from_folder, plot_inputs
+from likewise.benchmark import CachedViews, from_folder, plot_inputs, submit
+from likewise.benchmark.board.submissions import load_rows
 from likewise.benchmark.planning import Plan
 from likewise.benchmark.results.frame import COLUMNS, Results
 from likewise.benchmark.results.tables import table
@@ -37,6 +38,7 @@ from likewise.work.store import Artifacts
 from likewise.zeroshot import ZeroShot
 from likewise.zeroshot.folds import read_answers
 from likewise.zeroshot.result import from_folder as soft_labels
+from tests.benchmark.board.made import cached
 from tests.benchmark.frames import row
 from tests.fuzz.file_kinds import FileKind
 from tests.zeroshot.helpers import drawn
@@ -262,6 +264,18 @@ RESULTS = (
         folder=True,
     ),
     FileKind("benchmark views", _claimed(_write_trained), _view, True, "weights*", folder=True),
+    FileKind(
+        "benchmark cached views",
+        lambda f: cached().save(f / "v"),
+        lambda f: [list(one.trial.views.values()) for one in CachedViews.load(f / "v.safetensors").trials],
+        True,
+    ),
+    FileKind(
+        "benchmark rows",
+        lambda f: submit("cka", cached(), progress=False)[0].save(f / "row.json"),
+        lambda f: [row.to_dict() for row in load_rows(f / "row.json")],
+        True,
+    ),
     FileKind("demo", _write_demo, _demo, True, folder=True),
     FileKind("zeroshot, fold", _write_fold, _fold, folder=True),
 )

@@ -44,7 +44,7 @@ class PythonFile(Source):
 
     def build(self, request: Request) -> Loaded:
         path = request.prefix
-        build = _member(path, request.name, "It should return a torch.nn.Module.")
+        build = member(path, request.name, "It should return a torch.nn.Module.")
         net = _call(build, request)
         if not isinstance(net, nn.Module):
             raise InputError(
@@ -62,10 +62,10 @@ def load_function(transform: Any) -> Any:
         raise InputError(
             f"transform is {transform!r}. Give a function of a PIL image that gives a tensor, or FILE.py:function."
         )
-    return _member(names[1], names[2], "It should turn a PIL image into a tensor.")
+    return member(names[1], names[2], "It should turn a PIL image into a tensor.")
 
 
-def _member(path: str, name: str, remedy: str) -> Callable[..., Any]:
+def member(path: str, name: str, remedy: str) -> Callable[..., Any]:
     """A function, class or other callable of a file."""
     module = _import(Path(path).expanduser())
     member = getattr(module, name, None)

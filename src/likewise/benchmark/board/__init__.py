@@ -1,0 +1,1 @@
+"""A place for measures: cached views of networks of known similarity, rows of measures on them, and their standings."""

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from likewise.cli.samples import samples
 from likewise.errors import InputError
 from likewise.language import paired_samples
-from tests.cli.conftest import invoke
 
 
 def write(folder: Path, task: str, values: dict[str, list[float]], *, date: str = "2026-01-02T03-04-05.6") -> Path:
@@ -82,8 +80,6 @@ def test_folders_are_matched_by_task_and_what_one_lacks_is_named(tmp_path: Path)
     assert change.left_out == ("hellaswag",)
     assert "Nothing changed by more than chance." in str(change)
     assert change.to_frame().loc[0, "n"] == 3
-    printed = invoke(samples, str(tmp_path / "a"), str(tmp_path / "b"), "--json")
-    assert json.loads(printed)[0]["task"] == "arc"
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_a_network_that_does_not_exist_is_named_with_the_file(tmp_path: Path) ->
     path = file_with(tmp_path / "w.safetensors", network="zou:lenet")
     assert refusal(path) == (
         f"{path} names a network that cannot be built: no networks come from 'zou'. Did you mean "
-        "'zoo'? An address is zoo:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function, "
+        "'zoo'? An address is zoo:NAME, gguf:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function, "
         "a .safetensors file or a training's folder."
     )
 

@@ -47,7 +47,7 @@ def alignment(weights: Any, reference: ClassSimilarity | Any, metric: str = "cos
         >>> loss = alignment(weights, target)
         >>> loss.backward()
         >>> round(float(loss.detach()), 3), weights.grad.shape
-        (0.0, torch.Size([3, 2]))
+        (0.005, torch.Size([3, 2]))
     """
     if metric not in ("cosine", "pearson"):
         raise UnknownNameError(

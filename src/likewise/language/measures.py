@@ -20,6 +20,7 @@ from likewise.views.show import Show
 FACTS: dict[str, Any] = {
     "family": "functional",
     "on": "networks",
+    "paired": False,
     "rows": 2,
     "cost": "a pass of both networks",
     "limits": {"window": (2, None), "context": (1, None)},
@@ -151,7 +152,6 @@ def delta_p(pair: Pair, *, statistic: str = "rms", window: int = WINDOW, context
     bounds=(0, None),
     identity=0,
     metric=True,
-    paired=False,
     source=PERPLEXITY,
     **FACTS,
 )
@@ -180,7 +180,6 @@ def perplexity_change(pair: Pair, *, window: int = WINDOW, context: int = 1, see
     bounds=(0, None),
     identity=0,
     metric=True,
-    paired=False,
     source=PERPLEXITY,
     **FACTS,
 )

@@ -210,7 +210,11 @@ def open_store(store: Store | str | os.PathLike[str] | None) -> AbstractContextM
 
 def _ours(path: Path) -> bool:
     """What another process may have begun to put here, and the views of an extraction, which needs no store."""
-    return path.name in ("views", "scores") or path.name.startswith(("likewise.json", "scores.")) or is_part(path)
+    return (
+        path.name in ("views", "scores", "unfinished")
+        or path.name.startswith(("likewise.json", "scores."))
+        or is_part(path)
+    )
 
 
 def _seal(key: str, value: float | None, reason: str) -> str:

@@ -15,10 +15,11 @@ def board(
     out: Annotated[Path, Option("--out", "-o", help="The page to write.")] = Path("board.html"),
     ours: Annotated[bool, Option(help="Show the measures of likewise beside them.")] = True,
 ) -> None:
-    """Write a sortable page of measures, ranked by question and domain. With intervals."""
+    """Write a page that ranks measures. By question and domain, with intervals."""
     from likewise.benchmark import Board
-    from likewise.report.board_page import write_board
+    from likewise.report.board_page import refuse_other, write_board
 
+    refuse_other(out)
     made = Board.load(*(rows or []), ours=ours)
     echo(f"{write_board(made, out)}: {len(made.rows)} measures")
     for standing in made.standings()[:5]:

@@ -18,8 +18,8 @@ from likewise.networks.address import find_source, parse
 from tests.networks.helpers import refused, same
 
 KNOWN = (
-    "An address is zoo:NAME, gguf:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function, a .safetensors file or a "
-    "training's folder."
+    "An address is zoo:NAME, gguf:NAME, timm:NAME, torchvision:NAME, hf:NAME, file.py:function, a .safetensors file or "
+    "a training's folder."
 )
 
 

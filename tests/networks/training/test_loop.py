@@ -149,7 +149,8 @@ def test_a_network_without_parameters_is_refused() -> None:
         ({"label_smoothing": 5}, "label_smoothing is 5. Give a share, 0 to 1."),
         (
             {"augment": "flop"},
-            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, resized-crop, cutout, noise, rotation, blur, jitter, perspective, affine.",
+            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, resized-crop, cutout, "
+            "noise, rotation, blur, jitter, perspective, affine.",
         ),
         (
             {"validation": "digits:test[:0]"},

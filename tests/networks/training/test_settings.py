@@ -78,7 +78,8 @@ def test_an_attack_may_be_typed() -> None:
         ),
         (
             {"augment": ["flop"]},
-            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, resized-crop, cutout, noise, rotation, blur, jitter, perspective, affine.",
+            "no augmentation named 'flop'. Did you mean 'flip'? There are flip, crop, resized-crop, cutout, "
+            "noise, rotation, blur, jitter, perspective, affine.",
         ),
         ({"epochs": 0}, "epochs is 0. Give at least 1."),
         ({"batch_size": 0}, "batch_size is 0. Give at least 1."),

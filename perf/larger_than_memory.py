@@ -1,11 +1,12 @@
-"""The peak of memory of `likewise.language.answers` on two networks that are read block by block.
+"""The peak of memory of `likewise.diff` and `likewise.language.answers` on two networks that are read block by block.
 
 `write` makes two random networks in the shape of Llama with about 1.1 billion parameters in bfloat16, a file per block,
-so that it takes little memory itself. `measure` shows them short texts of random tokens and prints the peak of its
-process (`ru_maxrss`, with torch and all libraries), what reading them whole would hold at least, and the seconds.
+so that it takes little memory itself. `answers` and `diff` show them short texts of random tokens and print the peak of
+their process (`ru_maxrss`, with torch and all libraries), what reading them whole would hold at least, and the seconds.
 
     python -m perf.larger_than_memory write FOLDER
-    python -m perf.larger_than_memory measure FOLDER
+    python -m perf.larger_than_memory answers FOLDER
+    python -m perf.larger_than_memory diff FOLDER
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+import likewise
 from likewise import language
 from likewise._base.optional import prepare_torchvision
 from likewise.networks.sources.language import weights_on_meta
@@ -53,28 +55,34 @@ def write(folder: Path, seed: int) -> None:
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
-def measure(folders: list[Path]) -> dict[str, Any]:
+def measure(folders: list[Path], command: str) -> dict[str, Any]:
     """What reading both takes in this process."""
     start = time.perf_counter()
     ids = torch.randint(3, SIZES["vocab_size"], (TEXTS, TOKENS), generator=torch.Generator().manual_seed(0))
     a, b = (f"hf:{folder}" for folder in folders)
-    answers = language.answers(a, b, {"input_ids": ids}, blockwise=True, progress=False)
+    data = {"input_ids": ids}
+    if command == "diff":
+        change = likewise.diff(a, b, data, names=["a", "b"], blockwise=True, progress=False)
+        found: dict[str, Any] = {"layers": len(change.layers), "first": change.first_moved and change.first_moved.layer}
+        found |= {"kl": change.tokens.statistics["kl"].value if change.tokens else None}
+    else:
+        found = {"kl": float(language.answers(a, b, data, blockwise=True, progress=False).statistics()["kl"])}
     return {
         "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, 3),
         "weights_gb": round(sum(path.stat().st_size for f in folders for path in f.glob("*.safetensors")) / 1e9, 3),
         "seconds": round(time.perf_counter() - start, 1),
-        "kl": float(answers.statistics()["kl"]),
+        **found,
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["write", "measure"])
+    parser.add_argument("command", choices=["write", "answers", "diff"])
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
     folders = [arguments.folder / name for name in ("a", "b")]
-    if arguments.command == "measure":
-        print(json.dumps(measure(folders)))
+    if arguments.command != "write":
+        print(json.dumps(measure(folders, arguments.command)))
         return
     for seed, folder in enumerate(folders):
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
 """Copies of a language model, each changed in a known way: does `diff` say so, and name the right layer?
 
 The base is SmolLM2-135M in a folder of transformers. Copies: eight and four bits per group of 32 weights, magnitude
-pruning, noise on one matrix, bfloat16, a LoRA and its merge. `python -m studies.language_copies FOLDER TEXTS` prints
-one row per copy, and how far KL divergence is from a plain loop over whole logits.
+pruning, noise on one matrix, bfloat16, a LoRA and its merge. `python -m studies.language_copies FOLDER TEXTS [NAMES]`
+prints one row per copy, of those that are named or of all, and how far KL divergence is from a plain loop over whole
+logits, both text by text.
 """
 
 from __future__ import annotations
@@ -99,13 +100,13 @@ def by_loop(a: Any, b: Any, texts: list[str]) -> list[float]:
     return found
 
 
-def main(folder: str, table: str) -> None:
-    """Print one row per copy."""
+def main(folder: str, table: str, *only: str) -> None:
+    """Print one row per copy, of those that are named or of all."""
     prepare_torchvision()
     texts = [text for text in likewise.dataset(table).inputs if len(text.split()) > 4]
     shown, training = texts[:TEXTS], texts[TEXTS:]
     base: Any = likewise.network(f"hf:{folder},part=lm")
-    lora = tuned(base, training, 40)
+    lora = tuned(base, training, 40) if not only or any("LoRA" in name for name in only) else None
     copies: dict[str, Callable[[], Any]] = {
         "the same": lambda: copy.deepcopy(base),
         "bfloat16": lambda: copy.deepcopy(base).to(torch.bfloat16),
@@ -118,13 +119,14 @@ def main(folder: str, table: str) -> None:
         "LoRA, merged": lambda: copy.deepcopy(lora).merge_and_unload(),
     }
     print("| copy | verdict | first to change | KL [95 %] | same top | perplexity | loop | seconds |")
-    for name, make in copies.items():
+    for name in only or copies:
+        make = copies[name]
         net, start = make(), time.process_time()
         net = likewise.network(net, tokenizer=base.tokenize)
         change = likewise.diff(base, net, shown, names=["base", name], progress=False)
         seconds = time.process_time() - start
-        few = language.answers(base, net, shown[:12], progress=False)
-        apart = np.abs(few.kl - np.array(by_loop(base, net, shown[:12]))).max() if name != "bfloat16" else np.nan
+        few = language.answers(base, net, shown[:12], batch_size=1, progress=False)
+        apart = np.abs(few.kl - np.array(by_loop(base, net, shown[:12]))).max()
         tokens, first = change.tokens, change.first_moved
         row = [name, change.verdict, "none" if first is None else first.layer, tokens.statistics["kl"]]
         row += [

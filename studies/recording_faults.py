@@ -1,7 +1,8 @@
 """Faults in one tensor of a network, found with the old network gone: is the layer named?
 
 Networks: ResNet-20 on CIFAR-10, MiniLM and SmolLM2 on sentences of SST-2. Noise of a share of a tensor's deviation, in
-float32 and in bfloat16 recorded in bfloat16. `python -m studies.recording_faults DATA SMOLLM` prints one row per fault.
+float32 and in bfloat16 recorded in bfloat16. `python -m studies.recording_faults DATA SMOLLM [NETWORK ...]` prints one
+row per fault, of the networks that are named or of all.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import copy
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,21 +39,24 @@ def with_noise(net: Any, name: str, size: float, seed: int) -> Any:
     return net
 
 
-def cases(data: Path, smollm: str) -> Iterator[tuple[str, Any, Any, int]]:
+def cases(data: Path, smollm: str) -> Iterator[tuple[str, Callable[[], Any], Any, int]]:
     """Name, network, probe and number of faults."""
     images = likewise.dataset("cifar10:test[:100]")
     weights = next((data / "cifar10_resnets").glob("*20*.safetensors"))
     texts = [text for text in likewise.dataset("sst2:dev").inputs if len(text.split()) > 4]
-    yield "ResNet-20", likewise.network(f"zoo:resnet20@{weights}"), images, 20
-    yield "MiniLM", likewise.network("zoo:minilm"), texts[:60], 16
-    yield "SmolLM2", likewise.network(f"hf:{smollm},part=lm"), texts[:24], 14
+    yield "ResNet-20", lambda: likewise.network(f"zoo:resnet20@{weights}"), images, 20
+    yield "MiniLM", lambda: likewise.network("zoo:minilm"), texts[:60], 16
+    yield "SmolLM2", lambda: likewise.network(f"hf:{smollm},part=lm"), texts[:24], 14
 
 
-def main(data: str, smollm: str) -> None:
+def main(data: str, smollm: str, *only: str) -> None:
     """Print one row per fault."""
     prepare_torchvision()
     named = total = 0
-    for label, net, probe, count in cases(Path(data), smollm):
+    for label, make, probe, count in cases(Path(data), smollm):
+        if only and label not in only:
+            continue
+        net = make()
         places = tensors(likewise.networks.unwrapped(net))
         for half in (False, True):
             base = copy.deepcopy(net).to(torch.bfloat16) if half else net
@@ -61,7 +65,7 @@ def main(data: str, smollm: str) -> None:
                 path = likewise.record(base, probe, name="old", progress=False).save(Path(folder) / "old")
                 print(f"# {label}, {'bfloat16' if half else 'float32'}: {path.stat().st_size / 1e6:.2f} MB", flush=True)
                 for k in range(count // 2):
-                    place, size = places[(7 * k + 3) % len(places)], sizes[k % len(sizes)]
+                    place, size = places[(11 * k + 3) % len(places)], sizes[k % len(sizes)]
                     inside = likewise.networks.unwrapped(base)
                     broken = with_noise(inside, place, size, k)
                     if inside is not base:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import likewise
-from likewise.difference.tokens import token_changes
+from likewise.difference.language_models.tokens import token_changes
 from likewise.errors import InputError
 from tests.language.models import TEXTS, causal, saved
 from tests.language.test_result import made

@@ -13,7 +13,7 @@ import torch
 
 from likewise import language
 from likewise.errors import InputError, MissingDataError
-from likewise.language import blocks
+from likewise.language.blockwise import blocks
 from likewise.networks.sources.shards import Shards
 from tests.helpers import sentence as refusal
 from tests.language.models import TEXTS, causal, saved, tokenizer
@@ -196,10 +196,10 @@ def test_an_architecture_without_a_list_of_blocks_is_refused(tmp_path: Path) -> 
 
 def refused(address: str, change: Any) -> str:
     """The refusal of a network whose pass was changed."""
-    net = blocks.Blocks(address, "cpu", progress=False)
+    net = blocks.Blocks(address, "cpu")
     change(net.blocks)
     row = {"input_ids": torch.tensor([[2, 5, 6]]), "attention_mask": torch.ones(1, 3, dtype=torch.long)}
-    return refusal(InputError, lambda: net.read({(0,): (row, torch.tensor([0]))}))
+    return refusal(InputError, lambda: list(net.walk({(0,): (row, torch.tensor([0]))})))
 
 
 def test_blocks_that_are_given_more_than_the_block_before_gave_are_refused(tmp_path: Path) -> None:

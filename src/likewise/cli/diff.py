@@ -26,6 +26,9 @@ def diff(
     ] = None,
     seed: Annotated[int, seed_option("Draws the order of the inputs and the start of attacks.")] = 0,
     memory: Annotated[str | None, Option(help="The most to hold at a time, like 4GB.")] = None,
+    blockwise: Annotated[
+        bool | None, Option("--blockwise/--whole", help="Read language models block by block; else if both do not fit.")
+    ] = None,
     out: Annotated[Path | None, Option(help="Folder for diff.md, diff.json and diff.png.")] = None,
     as_markdown: Annotated[bool, Option("--markdown", help="For a pull request.")] = False,
     as_json: Annotated[bool, Option("--json", help="For programs.")] = False,
@@ -50,6 +53,7 @@ def diff(
         fail_over=thresholds(fail_over, "--fail-over"),
         seed=seed,
         memory=memory,
+        blockwise=blockwise,
         **show_keywords(show, named_networks([a, b])),
     )
     if out is not None:

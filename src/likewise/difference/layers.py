@@ -76,7 +76,7 @@ def layer_changes(
         Recorder(net, name, replace(side, **changes), room=memory // CHUNK)
         for (name, net), side in zip(nets.items(), shows, strict=True)
     ]
-    sums = _Sums()
+    sums = LayerSums()
     size = show.batch_size or _batch_size(listed[0])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"\d+ layers of .* are left out")  # none of them was asked for
@@ -97,7 +97,7 @@ def _without_adapters(net: nn.Module, listed: Sequence[Layer]) -> list[Layer]:
     return [layer for layer in listed if not layer.name.startswith(around)]
 
 
-class _Sums:
+class LayerSums:
     """Per layer, sums for debiased CKA and for the relative difference."""
 
     def __init__(self) -> None:

@@ -7,6 +7,7 @@ the results into words. Thresholds make it a regression test: what misses one is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -20,12 +21,14 @@ from likewise.data.inputs import data_name, domain_of
 from likewise.data.objects import read_once
 from likewise.difference.answers import answer_changes
 from likewise.difference.inputs import previews
-from likewise.difference.language import language_diff, language_models
+from likewise.difference.language_models.blockwise import blockwise_diff
+from likewise.difference.language_models.whole import language_diff, language_models
 from likewise.difference.layers import layer_changes
 from likewise.difference.recorded import recorded_change
 from likewise.difference.result import Check, Diff, Transfer
 from likewise.difference.weights import weight_changes
 from likewise.errors import InputError, brief
+from likewise.language.blockwise.blocks import are_larger_than_memory
 from likewise.measures.function import Measure
 from likewise.measures.registry import select
 from likewise.measures.workspace import parse_memory
@@ -38,6 +41,7 @@ from likewise.networks.inputs.normalisation import (
     unwrapped,
 )
 from likewise.networks.names import named_networks, network_and_name
+from likewise.networks.sources.language import NoLanguageModelError
 from likewise.transfer import one_sided
 from likewise.views import Activations
 from likewise.views.extract import extract_network
@@ -62,6 +66,7 @@ def diff(
     fail_over: Mapping[str, float] | None = None,
     seed: int = 0,
     memory: str | int | None = None,
+    blockwise: bool | None = None,
     **show: Unpack[ShowOptions],
 ) -> Diff:
     """What changed from one network to another, on data: layers, weights, answers, classes, attacks, a verdict.
@@ -79,6 +84,8 @@ def diff(
         seed: Draws the order of the inputs and the start of attacks.
         memory: The most that layers of one batch may take, such as "4GB"; by default two thirds of what is free. Where
             they take more, it is shown again for the rest of them.
+        blockwise: Whether language models of `hf:` are read block by block, each weight once for all texts, so that one
+            block of each and the hidden states of the texts are in memory. By default where both do not fit.
         **show: How networks are shown (see `Show`). By default `reduce` is "flatten", and "mean" for texts.
 
     Returns:
@@ -103,6 +110,7 @@ def diff(
             "transfer": transfer,
             "seed": seed,
             "memory": memory,
+            "blockwise": blockwise,
         }
         keywords |= {"fail_under": fail_under, "fail_over": fail_over, **options_for_worker(show)}
         task = Call("the difference", diff, (a, b, data), keywords)
@@ -120,6 +128,9 @@ def diff(
     limits = _limits(under=fail_under, over=fail_over)
     inputs = data if isinstance(data, Mapping) else as_data(data)
     inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
+    if blockwise or (blockwise is None and _are_texts(inputs) and are_larger_than_memory(list(named.values()))):
+        with suppress(*([] if blockwise else [NoLanguageModelError])):  # a classifier is shown texts, too
+            return blockwise_diff(named, inputs, options, layers, limits, _scores, seed)
     models = language_models(named, inputs, options.device)
     if models is not None:
         options = replace(options, data=inputs)
@@ -157,6 +168,10 @@ def diff(
             for measure, side, limit in limits
         ),
     )
+
+
+def _are_texts(data: Any) -> bool:
+    return domain_of(data) == "text" or (isinstance(data, Mapping) and "input_ids" in data)
 
 
 def _normalised_alike(nets: dict[str, nn.Module]) -> dict[str, nn.Module]:

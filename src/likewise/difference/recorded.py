@@ -29,9 +29,9 @@ from likewise.comparison.recordings.recording import (
 from likewise.comparison.recordings.sketches import relative_change
 from likewise.data import Data
 from likewise.difference.answers import AnswerChange, answer_changes
+from likewise.difference.language_models.tokens import token_changes, token_score
 from likewise.difference.layers import LayerChange
 from likewise.difference.result import Check, Diff
-from likewise.difference.tokens import token_changes, token_score
 from likewise.difference.weights import WeightChange
 from likewise.errors import InputError, brief
 from likewise.language.networks import as_language_model, encoder_of

@@ -16,10 +16,10 @@ from likewise._base.folders import claim
 from likewise.difference import text as diff_text
 from likewise.difference.answers import AnswerChange, Flip
 from likewise.difference.inputs import Preview
+from likewise.difference.language_models.tokens import CHANGED as CHANGED_TOKENS
+from likewise.difference.language_models.tokens import CLOSE as CLOSE_TOKENS
+from likewise.difference.language_models.tokens import TokenChange
 from likewise.difference.layers import DIVERGED, LayerChange
-from likewise.difference.tokens import CHANGED as CHANGED_TOKENS
-from likewise.difference.tokens import CLOSE as CLOSE_TOKENS
-from likewise.difference.tokens import TokenChange
 from likewise.difference.weights import WeightChange
 from likewise.matrices.heatmap import finish
 

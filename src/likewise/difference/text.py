@@ -15,8 +15,8 @@ import numpy as np
 
 from likewise._base.names import visible
 from likewise.difference.inputs import Preview, data_url
+from likewise.difference.language_models.token_text import changed_lines, changed_table, token_findings
 from likewise.difference.layers import DIVERGED, LayerChange
-from likewise.difference.token_text import changed_lines, changed_table, token_findings
 from likewise.matrices.shares import wilson
 from likewise.matrices.tables import escape_markdown
 

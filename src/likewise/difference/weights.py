@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +14,8 @@ from likewise._base.machine import on_precise_device
 from likewise.difference.counterparts import counterparts
 from likewise.networks import unwrapped
 from likewise.networks.anatomy.adapters import merged_weights
+
+_PIECE = 2**22  # entries that are compared at a time
 
 
 @dataclass(frozen=True)
@@ -23,24 +28,65 @@ class WeightChange:
     zeros: tuple[float, float]  # shares of zeros among the shared weights, before and after
 
 
+class WeightTally:
+    """Compares the tensors of two networks, some at a time.
+
+    Args:
+        a: The shapes of the tensors of the first by their names.
+        b: Those of the second.
+    """
+
+    def __init__(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
+        self._names = counterparts(a, b)  # from names of the second to those of the first
+        right = {self._names.get(name, f"{name} of the other"): tuple(shape) for name, shape in b.items()}
+        self.common = [name for name, shape in a.items() if right.get(name) == tuple(shape)]
+        self._other = len(a.keys() | right.keys()) - len(self.common)
+        self._changes: dict[str, float] = {}
+        self._zeros, self._numbers = [0, 0], 0
+
+    def add(self, a: Mapping[str, Tensor], b: Mapping[str, Tensor]) -> None:
+        """Compare those of these tensors that both have and that were not compared before."""
+        right = {self._names.get(name, ""): value for name, value in b.items()}
+        for name in self.common:
+            if name in a and name in right and name not in self._changes:
+                self._changes[name] = self._change(a[name], right[name])
+
+    @property
+    def left(self) -> list[tuple[str, str]]:
+        """The names in either network of what was not compared yet."""
+        others = {name: other for other, name in self._names.items()}
+        return [(name, others[name]) for name in self.common if name not in self._changes]
+
+    def result(self) -> WeightChange:
+        """What was found."""
+        changed = tuple((name, self._changes[name]) for name in self.common if self._changes.get(name))
+        shares = (self._zeros[0] / max(self._numbers, 1), self._zeros[1] / max(self._numbers, 1))
+        return WeightChange(len(self.common), changed, self._other, shares)
+
+    def _change(self, one: Tensor, other: Tensor) -> float:
+        """|W - V| / |W| of a tensor, in pieces: it may have a gigabyte."""
+        self._numbers += one.numel()
+        apart = whole = 0.0
+        same = True
+        for first, second in zip(torch.split(one.flatten(), _PIECE), torch.split(other.flatten(), _PIECE), strict=True):
+            first = on_precise_device(first.detach()).double()
+            second = second.detach().to(first.device).double()
+            self._zeros[0] += int((first == 0).sum())
+            self._zeros[1] += int((second == 0).sum())
+            same = same and torch.equal(first, second)
+            apart += float((first - second).square().sum())
+            whole += float(first.square().sum())
+        if same:
+            return 0.0
+        return math.sqrt(apart / whole) if whole else math.inf
+
+
 def weight_changes(a: nn.Module, b: nn.Module) -> WeightChange:
     """Which parameters and buffers of two networks differ."""
     left, right = (_tensors(net) for net in (a, b))
-    same = counterparts(left, right)
-    right = {same.get(name, f"{name} of the other"): value for name, value in right.items()}
-    common = [name for name, value in left.items() if name in right and right[name].shape == value.shape]
-    changed, zeros, numbers = [], [0, 0], 0
-    for name in common:
-        first = on_precise_device(left[name]).double()
-        second = right[name].to(first.device).double()
-        numbers += first.numel()
-        zeros = [zeros[0] + int((first == 0).sum()), zeros[1] + int((second == 0).sum())]
-        if not torch.equal(first, second):
-            scale = float(first.norm())
-            changed.append((name, float((first - second).norm()) / scale if scale else float("inf")))
-    other = len(left.keys() | right.keys()) - len(common)
-    shares = (zeros[0] / max(numbers, 1), zeros[1] / max(numbers, 1))
-    return WeightChange(len(common), tuple(changed), other, shares)
+    tally = WeightTally(*({name: value.shape for name, value in side.items()} for side in (left, right)))
+    tally.add(left, right)
+    return tally.result()
 
 
 def _tensors(net: nn.Module) -> dict[str, Tensor]:

@@ -21,7 +21,7 @@ from likewise._base.machine import on_precise_device
 from likewise._base.progress import Progress
 from likewise.data.inputs import data_name
 from likewise.errors import InputError
-from likewise.language.blocks import Blocks, are_larger_than_memory, in_rounds
+from likewise.language.blockwise.blocks import Blocks, Together, are_larger_than_memory, in_rounds
 from likewise.language.hidden import hide
 from likewise.language.logits import Pieces, TokenLogits
 from likewise.language.networks import language_network
@@ -36,7 +36,7 @@ from likewise.views.show import Show, ShowOptions
 WINDOW = 512  # tokens of a text that are read, if the network takes so many
 _TOKENS = {"cpu": 2**11}  # of a batch, with padding: more are no faster on a CPU
 _ELSEWHERE = 2**14
-_PIECE = 2**27  # bytes of logits in double precision that are compared at a time
+_PIECE = 2**26  # bytes of logits in double precision that are compared at a time
 _USELESS = ("layers", "head", "reduce", "transform", "mean", "std", "num_workers", "store")
 
 
@@ -76,7 +76,7 @@ def answers(
     options = Show.only("answers", show, without=_USELESS)
     called = list(names or named_networks([a, b]))
     if blockwise or (blockwise is None and are_larger_than_memory([a, b])):
-        blocks = [Blocks(net, options.device, options.dtype, progress=options.progress) for net in (a, b)]
+        blocks = [Blocks(net, options.device, options.dtype) for net in (a, b)]
         nets = [one.net for one in blocks]
         return compare_tokens(nets, called, data, options, window=window, context=context, seed=seed, blocks=blocks)
     nets = [language_network(net, data=data, device=options.device) for net in (a, b)]
@@ -93,8 +93,9 @@ def compare_tokens(
     context: int = 1,
     seed: int = 0,
     blocks: Sequence[Blocks] | None = None,
+    together: Together | None = None,
 ) -> TokenAnswers:
-    """The same for two modules, or for two networks that are read block by block."""
+    """The same for two modules, or for two networks that are read block by block, side by side with `together`."""
     for name, value in (("window", window), ("context", context)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise InputError(f"{name} is {value!r}. Give a whole number of at least 1.")
@@ -111,13 +112,14 @@ def compare_tokens(
     shared = all(
         torch.equal(one, other) for one, other in zip(read[0].answered, read[1].answered, strict=True)
     ) and _same_vocabulary(nets)
-    hidden = [hide(net, tokens, seed) for net, tokens in zip(nets, read, strict=True)] if kind == "masked" else None
+    masked = kind == "masked"
+    hidden = [hide(net, tokens, seed) if masked else None for net, tokens in zip(nets, read, strict=True)]
     with ExitStack() as stack:
         ready = list(nets) if blocks else [stack.enter_context(eval_mode(net, show.device)) for net in nets]
         for net in ready if show.dtype and not blocks else ():
             stack.enter_context(in_precision(net, str(show.dtype)))
         runs = [
-            Run(net, name, tokens, kind, context, None if hidden is None else hidden[i], blocks[i] if blocks else None)
+            Run(net, name, tokens, kind, context, hidden[i], None if blocks is None else blocks[i], together)
             for i, (net, name, tokens) in enumerate(zip(ready, names, read, strict=True))
         ]
         columns = _both(runs, show) if shared else [_alone(run, show) for run in runs]
@@ -147,6 +149,7 @@ class Run:
     context: int
     hidden: list[tuple[Row, Tensor]] | None  # of masked models: what is shown, and which positions are hidden
     blocks: Blocks | None = None  # where it is read block by block
+    together: Together | None = None  # what looks at its layers meanwhile
 
     def __post_init__(self) -> None:
         self.logits: Any = self.blocks or TokenLogits(self.net, self.name, self.inputs([0]))
@@ -167,10 +170,10 @@ class Run:
         rows, targets = self.tokens.rows, self.tokens.targets
         return [max(len(row[IDS]), 0 if targets is None else len(targets[i])) for i, row in enumerate(rows)]
 
-    def inputs(self, texts: Sequence[int]) -> Row:
-        """Some texts as one batch."""
+    def inputs(self, texts: Sequence[int], *, hidden: bool = True) -> Row:
+        """Some texts as one batch, with what is hidden of them or without."""
         device = self.device
-        rows = [self.tokens.rows[i] if self.hidden is None else self.hidden[i][0] for i in texts]
+        rows = [self.hidden[i][0] if hidden and self.hidden is not None else self.tokens.rows[i] for i in texts]
         inputs = batched(rows, device)
         if self.tokens.targets is not None:
             start = torch.tensor([_start_token(self.net)])
@@ -225,7 +228,9 @@ def _alone(run: Run, show: Show) -> dict[str, Array]:
 def batches_of(runs: Sequence[Run], show: Show) -> Any:
     """Batches of texts; of networks that are read block by block, after they were read."""
     batches = _asked(runs, show)
-    return batches if runs[0].blocks is None else in_rounds(batches, runs)
+    if runs[0].blocks is None:
+        return batches
+    return in_rounds(batches, runs, runs[0].together, progress=show.progress)
 
 
 def _asked(runs: Sequence[Run], show: Show) -> Any:
@@ -237,6 +242,8 @@ def _asked(runs: Sequence[Run], show: Show) -> Any:
     if show.batch_size is not None:
         order = [i for group in groups for i in group]
         groups = [order[start : start + show.batch_size] for start in range(0, len(order), show.batch_size)]
+    if first.together is not None:  # where there are several rounds, each has texts of all lengths
+        groups = [groups[i] for i in torch.randperm(len(groups), generator=torch.Generator().manual_seed(0)).tolist()]
     answered = first.tokens.answered if first.tokens.targets is not None else [row[IDS] for row in first.tokens.rows]
     with Progress(len(groups), "reading texts", show=show.progress and not first.blocks) as bar:
         for group in groups:

@@ -347,14 +347,8 @@ class FirstBatch:
 
     def _receive(self, recorded: BatchRows, name: str, module: nn.Module, output: Any) -> None:
         try:
-            value, few = self.maker.activations(name, output), self.few_shapes.get(name, ())
-            facts = CallFacts(
-                type(module).__name__,
-                str(value.dtype).removeprefix("torch."),
-                2,
-                input_axis(module, value, self.maker.batch.total, few) if value.ndim == 3 else 0,
-                self.channels.axis(value) if self.channels is not None and value.ndim > 2 else None,
-            )
+            value = self.maker.activations(name, output)
+            facts = facts_of(module, value, self.maker.batch.total, self.channels, self.few_shapes.get(name, ()))
             facts = self._of_embedding(facts, value) if name == EMBEDDING else facts
             self.facts[name] = replace(facts, ndim=self.maker.aligned(name, value, facts).ndim)
             recorded.rows[name] = self.maker.of(name, output, facts)
@@ -391,6 +385,19 @@ class FirstBatch:
         layers = {name.partition("#")[0] for name in calls}
         modules = {name: module for name, module in self.recorder.hooked.items() if name in layers}
         return HookPlan(calls, modules, self.inputs_of, self.fields)
+
+
+def facts_of(
+    module: nn.Module, value: Tensor, count: int, channels: ChannelAxes | None, few: Sequence[int] = ()
+) -> CallFacts:
+    """What one call shows of a layer that gives `value` for `count` inputs; `few` is the shape for fewer, or ()."""
+    return CallFacts(
+        type(module).__name__,
+        str(value.dtype).removeprefix("torch."),
+        2,
+        input_axis(module, value, count, few) if value.ndim == 3 else 0,
+        channels.axis(value) if channels is not None and value.ndim > 2 else None,
+    )
 
 
 Receive = Callable[[str, nn.Module, Any], None]

@@ -77,7 +77,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         Recording.load(later)
     assert str(error.value) == (
-        f"{later} is a recording of another version (format 9, this reads 1). Record the network again."
+        f"{later} is a recording of another version (format 9, this reads 2). Record the network again."
     )
     other = tmp_path / "mine.likewise"
     other.write_text("notes")

@@ -68,3 +68,8 @@ def test_equal_rows_have_equal_sketches_and_batches_do_not_matter() -> None:
 def test_inputs_that_are_all_the_same_have_no_similarity() -> None:
     flat = similarity_sketch(torch.ones(10, 3), "p")
     assert np.isnan(similarity(flat, similarity_sketch(related(0, 0.5, n=10)[0], "p")))
+
+
+def test_a_matrix_as_one_row_takes_no_more_than_its_entries() -> None:
+    row = torch.randn(1, 3 * 2**20 + 5, generator=torch.Generator().manual_seed(0))
+    assert length(value_sketch(row, "embedding", bins=256)) == pytest.approx(float(row.norm()), rel=0.15)

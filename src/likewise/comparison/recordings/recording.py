@@ -25,7 +25,7 @@ from likewise.comparison.recordings.sketches import BINS, SIGNS, WEIGHT_BINS, re
 from likewise.errors import InputError
 
 ENDING = ".likewise"
-FORMAT = 1
+FORMAT = 2
 _HEADER = {
     "format": int,
     "name": str,

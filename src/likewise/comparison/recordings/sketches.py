@@ -20,7 +20,7 @@ from likewise._base.arrays import Array
 SIGNS, BINS = 8192, 1024  # numbers of a similarity sketch, and of a value sketch
 WEIGHT_BINS = 256  # of a tensor of weights
 FEWEST = 4  # inputs that debiased CKA needs
-_PIECE, _ROWS = 1024, 256  # signs, and rows, at a time
+_PIECE, _ENTRIES = 1024, 2**20  # signs, and entries, at a time
 
 
 def _draw(*facts: object) -> torch.Generator:
@@ -69,15 +69,14 @@ def similarity(one: Array, other: Array) -> float:
 
 def value_sketch(rows: Tensor, probe: str, *, bins: int = BINS) -> Array:
     """The entries of rows, added up with random signs in bins."""
-    rows, width = rows.cpu().double(), rows.shape[1]
-    sketch = torch.zeros(bins, dtype=torch.float64)
-    for block, start in enumerate(range(0, len(rows), _ROWS)):
-        some = rows[start : start + _ROWS]
-        draw = _draw("values", probe, width, block)
-        places = torch.randint(0, bins, (_ROWS, width), generator=draw)[: len(some)]
-        signs = 2.0 * torch.randint(0, 2, (_ROWS, width), generator=draw)[: len(some)] - 1
-        sketch.scatter_add_(0, places.flatten(), (signs * some).flatten())
-    return sketch.to(torch.float32).numpy()
+    entries, width = rows.detach().flatten(), rows.shape[1]
+    sketch = np.zeros(bins)
+    for piece, start in enumerate(range(0, len(entries), _ENTRIES)):
+        some = entries[start : start + _ENTRIES].cpu().double().numpy()
+        # a bin and a sign at once
+        drawn = torch.randint(0, 2 * bins, (len(some),), generator=_draw("values", probe, width, piece)).numpy()
+        sketch += np.bincount(drawn >> 1, some * (1.0 - 2.0 * (drawn & 1)), bins)
+    return sketch.astype(np.float32)
 
 
 def length(sketch: Array) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from likewise.difference.tokens import CLOSE, Drift, TokenChange
+from likewise.difference.language_models.tokens import CLOSE, Drift, TokenChange
 from likewise.language import Estimate
 
 MOST = 3  # tokens and positions that are named

@@ -18,13 +18,15 @@ from torch import nn
 from likewise.data import Data
 from likewise.data.inputs import data_name, domain_of, take
 from likewise.difference.inputs import previews
-from likewise.difference.layers import layer_changes
+from likewise.difference.language_models.tokens import token_changes, token_score
+from likewise.difference.layers import LayerChange, layer_changes
 from likewise.difference.result import Check, Diff
-from likewise.difference.tokens import token_changes, token_score
-from likewise.difference.weights import weight_changes
+from likewise.difference.weights import WeightChange, weight_changes
+from likewise.language import TokenAnswers
 from likewise.language.networks import as_language_model, encoder_of
 from likewise.language.reading import compare_tokens
 from likewise.measures.function import Measure
+from likewise.views import Activations
 from likewise.views.extract import extract_network
 from likewise.views.show import Show
 
@@ -60,12 +62,31 @@ def language_diff(
     encoders = {name: encoder_of(net) for name, net in nets.items()}
     show = replace(show, reduce=show.reduce or "mean")
     shown = replace(show, data=_batches(data))
-    shows = [shown, shown]
     views = [extract_network(net, shown, name, outputs=False) for name, net in encoders.items()]
-    changes = layer_changes(encoders, shows, layers, seed, memory)
+    changes = layer_changes(encoders, [shown, shown], layers, seed, memory)
     answers = compare_tokens(list(nets.values()), list(nets), data, show, seed=seed)
     floors, rounding = _rounding(list(nets.values()), data, show, layers, seed, memory)
-    changes = [replace(change, floor=floors.get(change.layer, 0.0)) for change in changes]
+    return summed_up(
+        views, with_floors(changes, floors), weight_changes(*nets.values()), answers, rounding, data, limits, scores
+    )
+
+
+def with_floors(changes: Sequence[LayerChange], floors: Mapping[str, float]) -> tuple[LayerChange, ...]:
+    """Layers, each with what a lower precision alone changes."""
+    return tuple(replace(change, floor=floors.get(change.layer, 0.0)) for change in changes)
+
+
+def summed_up(
+    views: Sequence[Activations],
+    layers: tuple[LayerChange, ...],
+    weights: WeightChange,
+    answers: TokenAnswers,
+    rounding: float,
+    data: Any,
+    limits: Limits,
+    scores: Any,
+) -> Diff:
+    """The difference, of what was seen of both networks."""
     tokens = token_changes(answers, rounding)
     on_views = [measure.key for measure, _, _ in limits if measure.info.on != "networks"]
     values, reasons = scores(views, on_views)
@@ -81,8 +102,8 @@ def language_diff(
         looked_at=str(views[0].about["layer"]),
         scores=values,
         reasons=reasons,
-        layers=tuple(changes),
-        weights=weight_changes(*nets.values()),
+        layers=layers,
+        weights=weights,
         answers="they answer with tokens",
         transfer="the data is no labelled images",
         inputs=tuple(previews(data, rows)) if isinstance(data, Data) else (),
@@ -106,7 +127,7 @@ def _rounding(
     nets: Sequence[nn.Module], data: Any, show: Show, layers: Any, seed: int, memory: int
 ) -> tuple[dict[str, float], float]:
     """What the lower precision of one alone changes: per layer, and in KL divergence; nothing where they agree."""
-    precisions = [_precision(net) for net in nets]
+    precisions = [precision_of(net) for net in nets]
     if show.dtype is not None or precisions[0] == precisions[1]:
         return {}, 0.0
     full = max(range(2), key=lambda i: torch.finfo(precisions[i]).bits)
@@ -119,7 +140,7 @@ def _rounding(
     return floors, 0.0 if answers.kl is None else float(answers.kl.mean())
 
 
-def _precision(net: nn.Module) -> torch.dtype:
+def precision_of(net: nn.Module) -> torch.dtype:
     """The precision of most weights."""
     dtypes = [value.dtype for value in net.parameters() if value.is_floating_point() and value.element_size() > 1]
     return max(set(dtypes), key=dtypes.count) if dtypes else torch.float32

@@ -10,10 +10,10 @@ uses more of a block than the next one's input is refused: earlier outputs are N
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from likewise._base.machine import accelerator, free_memory
 from likewise._base.progress import Progress
 from likewise.errors import InputError, LikewiseError
+from likewise.language.blockwise.weights import Weights
 from likewise.language.texts import IDS, Row
 from likewise.networks.address import SHOWING, has_prefix, parse
 from likewise.networks.anatomy.outputs import first_tensor
@@ -35,6 +36,20 @@ SHARE = 3  # the hidden states of the texts of a round may take a third of what 
 _EMBEDDING = -1  # the stage before the first block
 _WHOLE = "Leave blockwise out, or say blockwise=False: it is read whole."
 Batch = tuple[list[int], Tensor, Any]  # texts, the places that are asked for in the flattened batch, what is asked
+Walks = Sequence[Iterator[int]]  # networks on their way through their blocks
+
+
+class Together(Protocol):
+    """What leads several networks through their blocks, and looks at them meanwhile."""
+
+    def __call__(self, blocks: Sequence[Blocks], walks: Walks) -> None: ...
+
+
+class Watcher(Protocol):
+    """What looks at the layers of a network: it is told of every pass."""
+
+    def begin(self, texts: tuple[int, ...], inputs: Row, stage: int) -> None:
+        """A pass begins, of these texts; of none where it is not to be looked at."""
 
 
 def are_larger_than_memory(nets: Sequence[Any]) -> bool:
@@ -72,6 +87,7 @@ def _request(net: Any) -> Request:
 class _Passing:
     """A batch on its way through a network."""
 
+    texts: tuple[int, ...]
     inputs: Row
     places: Tensor | None  # None: nothing is kept for the head
     embedded: Any = None
@@ -90,14 +106,23 @@ class Blocks:
         address: Its address.
         device: Where it computes; by default on the accelerator, if there is one.
         dtype: The precision it runs in, as `Show` has it.
-        progress: Whether progress is shown.
+        precision: What its weights are rounded to, by default nothing.
     """
 
     most = None  # logits are never held whole
 
-    def __init__(self, address: Any, device: Any = None, dtype: str | None = None, *, progress: bool = True) -> None:
-        self.net, repository = skeleton(_request(address))
-        self.address, self.progress = str(address), progress
+    def __init__(
+        self,
+        address: Any,
+        device: Any = None,
+        dtype: str | None = None,
+        *,
+        precision: str | None = None,
+    ) -> None:
+        request = _request(address)
+        options = {} if precision is None else {"dtype": precision}
+        self.net, repository = skeleton(replace(request, options={**request.options, **options}))
+        self.address = str(address)
         self.device = torch.device(device or accelerator() or "cpu")
         if dtype is not None:
             check_dtype(dtype)
@@ -107,16 +132,27 @@ class Blocks:
         self.blocks = self._find_blocks()
         self._embedding, self._head = self.net.get_input_embeddings(), self.net.get_output_embeddings()
         self.vocabulary = int(self._head.weight.shape[0])
-        self._weights = _Weights(self)
-        self._rest: dict[str, nn.Module] | None = None
-        self._stage, self._seen, self._now = _EMBEDDING, 0, _Passing({}, None)
+        self.watcher: Watcher | None = None
+        self.weights = Weights(
+            self.net,
+            self.shards,
+            self.address,
+            self.device,
+            raised=self._raised,
+            parts=[self._embedding, self._head, *self.blocks],
+            remedy=_WHOLE,
+        )
+        self._stage, self._seen, self._now = _EMBEDDING, 0, _Passing((), {}, None)
         self._one: _Passing | None = None  # a token that goes with every pass, for the head
         self._given: Tensor | None = None  # what the head is given
         self._kept: dict[tuple[int, ...], tuple[Tensor, Tensor]] = {}
         self._embedding.forward = partial(self._pass_embedding, self._embedding.forward)
+        self._embedding.register_forward_hook(partial(self._end, _EMBEDDING))
         self._head.forward = partial(self._pass_head, self._head.forward)
         for i, block in enumerate(self.blocks):
             block.forward = partial(self._pass_block, i, block.forward)
+            if i < len(self.blocks) - 1:
+                block.register_forward_hook(partial(self._end, i))
 
     def _find_blocks(self) -> nn.ModuleList:
         """The list of modules that has most weights, in a network with one embedding and one head."""
@@ -139,22 +175,32 @@ class Blocks:
         size = 4 if self._raised else self._embedding.weight.element_size()
         return 3 * width * size
 
-    def read(self, batches: Mapping[tuple[int, ...], tuple[Row, Tensor]]) -> None:
-        """Pass batches of texts to the head, and keep what it would be given at the places that are asked for."""
-        passing = [_Passing(inputs, places.to(self.device)) for inputs, places in batches.values()]
+    def walk(
+        self,
+        batches: Mapping[tuple[int, ...], tuple[Row, Tensor]],
+        watched: Mapping[tuple[int, ...], Row] | None = None,
+    ) -> Iterator[int]:
+        """Pass batches of texts to the head, and keep what it would be given at the places that are asked for.
+
+        The embedding and every block are given by their stages, from -1 on, while their weights are in memory. Layers
+        are watched on these batches, or on others that pass with them.
+        """
+        asked = [
+            _Passing(texts if watched is None else (), inputs, places.to(self.device))
+            for texts, (inputs, places) in batches.items()
+        ]
+        passing = [*asked, *(_Passing(texts, inputs, None) for texts, inputs in (watched or {}).items())]
         token = {name: value[:1, :1] for name, value in passing[0].inputs.items()}
-        self._one = _Passing(token, None)
-        self._weights.load_rest()
-        what = f"reading {self.address} block by block"
-        with torch.no_grad(), Progress(len(self.blocks) + 1, what, show=self.progress) as bar:
-            for stage in range(_EMBEDDING, len(self.blocks)):
-                with self._weights.of(self._embedding if stage == _EMBEDDING else self.blocks[stage]):
-                    for batch in [*passing, self._one]:
-                        self._pass(batch, stage)
-                bar.advance()
+        self._one = _Passing((), token, None)
+        self.weights.load_rest()
+        for stage in range(_EMBEDDING, len(self.blocks)):
+            with self.weights.of(self._embedding if stage == _EMBEDDING else self.blocks[stage]):
+                for batch in [*passing, self._one]:
+                    self._pass(batch, stage)
+                yield stage
         self._kept = {
             texts: (one.places, one.kept)
-            for texts, one in zip(batches, passing, strict=True)
+            for texts, one in zip(batches, asked, strict=True)
             if one.places is not None and one.kept is not None
         }
 
@@ -163,18 +209,21 @@ class Blocks:
         places, states = self._kept.pop(tuple(texts))
         return lambda positions: self._logits(states[torch.searchsorted(places, positions)])
 
+    def load_head(self) -> None:
+        """Load the weights of the head, until it is closed."""
+        self.weights.load(self._head)
+
     def close(self) -> None:
         """Let go of the head, and of what was read."""
-        self._weights.free(self._head)
+        self.weights.free(self._head)
         self._kept = {}
 
     def _logits(self, states: Tensor) -> Tensor:
         """What the network makes of these inputs of its head: its own pass over one token, with them put in."""
-        self._weights.load(self._head)
+        self.load_head()
         self._given = states[None]
         assert self._one is not None
-        with torch.no_grad():
-            logits = first_tensor(self._pass(self._one, len(self.blocks)))
+        logits = first_tensor(self._pass(self._one, len(self.blocks)))
         if logits is None or logits.shape[:-1] != self._given.shape[:-1]:
             raise self._refusal("it does not answer with the numbers of its head")
         return logits[0]
@@ -182,15 +231,17 @@ class Blocks:
     def _pass(self, batch: _Passing, stage: int) -> Any:
         """Pass a batch as far as a stage goes."""
         self._stage, self._seen, self._now = stage, 0, batch
+        if self.watcher is not None:
+            self.watcher.begin(batch.texts, batch.inputs, stage)
         half = nullcontext() if self._autocast is None else torch.autocast(self.device.type, dtype=self._autocast)
         try:
-            with half, explained(self.net, batch.inputs):
+            with torch.no_grad(), half, explained(self.net, batch.inputs):
                 try:
                     output = call(self.net, dict(batch.inputs))
                 except _PassEndsError:
                     return None
         finally:
-            self._now = _Passing({}, None)
+            self._now = _Passing((), {}, None)
         if stage < len(self.blocks):
             raise self._refusal("its blocks are not called one after another")
         return output
@@ -198,8 +249,12 @@ class Blocks:
     def _pass_embedding(self, forward: Any, *args: Any, **kwargs: Any) -> Any:
         if self._stage == _EMBEDDING:
             self._now.embedded = forward(*args, **kwargs)
-            raise _PassEndsError
         return self._now.embedded
+
+    def _end(self, stage: int, *_: Any) -> None:
+        """End the pass behind the module whose weights are loaded: after it, so that its output can be watched."""
+        if stage == self._stage:
+            raise _PassEndsError
 
     def _pass_block(self, i: int, forward: Any, *args: Any, **kwargs: Any) -> Any:
         if i != self._seen:
@@ -215,8 +270,6 @@ class Blocks:
         if any(value is not given and bool(value.isnan().any()) for value in _tensors((args, kwargs))):
             raise self._refusal("its blocks use more than what the block before gives")
         self._now.hidden = forward(*args, **kwargs)
-        if i < len(self.blocks) - 1:
-            raise _PassEndsError
         return self._now.hidden
 
     def _pass_head(self, forward: Any, states: Tensor) -> Any:
@@ -226,99 +279,12 @@ class Blocks:
             raise self._refusal("its head is not given one row per token")
         if self._now.places is not None:
             self._now.kept = states.flatten(0, 1)[self._now.places]
+        if self._now is not self._one:
             self._now.hidden = self._now.embedded = None
         raise _PassEndsError
 
     def _refusal(self, reason: str) -> InputError:
         return InputError(f"{self.address} cannot be read block by block: {reason}. {_WHOLE}")
-
-
-class _Weights:
-    """Loads the weights of parts of a network from its files, and lets go of them."""
-
-    def __init__(self, owner: Blocks) -> None:
-        self._net, self._shards, self._address = owner.net, owner.shards, owner.address
-        self._device, self._raised = owner.device, owner._raised
-        self._parts = [owner.net.get_input_embeddings(), owner.net.get_output_embeddings(), *owner.blocks]
-        self._names = {id(module): name for name, module in owner.net.named_modules()}
-        self._values: dict[str, Tensor] = dict(owner.net.state_dict(keep_vars=True))
-        self._loaded: set[str] = set()
-        self._sources = self._find()
-
-    def _find(self) -> dict[str, str]:
-        """The tensor of the files that every weight is; tied weights have one."""
-        tied: dict[int, list[str]] = {}
-        for key, value in self._values.items():
-            tied.setdefault(id(value), []).append(key)
-        base = f"{getattr(self._net, 'base_model_prefix', '')}."
-        sources: dict[str, str] = {}
-        for key, value in self._values.items():
-            names = [form for one in (key, *tied[id(value)]) for form in (one, one.removeprefix(base), base + one)]
-            source = next((name for name in names if name in self._shards.files), None)
-            if source is not None:
-                sources[key] = source
-            elif isinstance(value, nn.Parameter):
-                raise InputError(
-                    f"the files of {self._address} have no tensor of the name {key!r}, so it cannot be read block by "
-                    f"block. {_WHOLE}"
-                )
-        return sources
-
-    def load_rest(self) -> None:
-        """Load what belongs to no part; it stays."""
-        prefixes = tuple(f"{self._names[id(part)]}." for part in self._parts)
-        self._load([key for key in self._values if not key.startswith(prefixes)])
-        for module in self._net.modules():
-            for name, value in module._buffers.items():
-                module._buffers[name] = None if value is None else value.to(self._device)
-
-    def load(self, part: nn.Module) -> None:
-        """Load a part of the network."""
-        self._load(self._keys(part))
-
-    @contextmanager
-    def of(self, part: nn.Module) -> Iterator[None]:
-        """A part of the network with its weights meanwhile."""
-        self.load(part)
-        try:
-            yield
-        finally:
-            self.free(part)
-
-    def free(self, part: nn.Module) -> None:
-        """Let go of the weights of a part."""
-        for key in self._loaded.intersection(self._keys(part)):
-            _put(self._net, key, self._values[key])
-            self._loaded.discard(key)
-
-    def _keys(self, part: nn.Module) -> list[str]:
-        return [key for key in self._values if key.startswith(f"{self._names[id(part)]}.")]
-
-    def _load(self, keys: Sequence[str]) -> None:
-        keys = [key for key in keys if key in self._sources and key not in self._loaded]
-        tensors = self._shards.read({self._sources[key] for key in keys})
-        for key in keys:
-            value, tensor = self._values[key], tensors[self._sources[key]]
-            if value.shape != tensor.shape:
-                raise InputError(
-                    f"the weights of {self._address} do not fit it: {key} has {tuple(tensor.shape)} there and "
-                    f"{tuple(value.shape)} here. Leave options out of its address."
-                )
-            dtype = torch.float32 if self._raised and value.is_floating_point() else value.dtype
-            _put(self._net, key, tensor.to(self._device, dtype))
-            self._loaded.add(key)
-
-
-def _put(net: nn.Module, key: str, value: Tensor) -> None:
-    """Put a tensor into a network as the weight or buffer of a name."""
-    place, _, name = key.rpartition(".")
-    module = net.get_submodule(place)
-    if name in module._buffers:
-        module._buffers[name] = value
-    else:
-        module._parameters[name] = (
-            value if isinstance(value, nn.Parameter) else nn.Parameter(value, requires_grad=False)
-        )
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:
@@ -341,27 +307,49 @@ def _nothing(values: Any) -> Any:
     return values
 
 
-def in_rounds(batches: Iterator[Batch], runs: Sequence[Any]) -> Iterator[Batch]:
-    """Batches after both networks have read them, as many in a round as hidden states fit; one network at a time."""
+def in_rounds(
+    batches: Iterator[Batch], runs: Sequence[Any], together: Together | None = None, *, progress: bool = True
+) -> Iterator[Batch]:
+    """Batches after all networks have read them, as many in a round as hidden states fit.
+
+    One network at a time, or both side by side where `together` leads them.
+    """
     room = free_memory() // SHARE
+    per_token = [run.blocks.bytes_per_token for run in runs]
+    size = max(per_token) if together is None else sum(per_token)
     waiting: list[Batch] = []
     used = 0
     for batch in batches:
-        need = sum(run.lengths[i] for run in runs[:1] for i in batch[0]) * max(
-            run.blocks.bytes_per_token for run in runs
-        )
+        need = sum(runs[0].lengths[i] for i in batch[0]) * size
         if waiting and used + need > room:
-            yield from _round(waiting, runs)
+            yield from _round(waiting, runs, together, progress)
             waiting, used = [], 0
         waiting.append(batch)
         used += need
     if waiting:
-        yield from _round(waiting, runs)
+        yield from _round(waiting, runs, together, progress)
 
 
-def _round(batches: Sequence[Batch], runs: Sequence[Any]) -> Iterator[Batch]:
-    for run in runs:
-        run.blocks.read({tuple(texts): (run.inputs(texts), places) for texts, places, _ in batches})
+def _round(batches: Sequence[Batch], runs: Sequence[Any], together: Together | None, progress: bool) -> Iterator[Batch]:
+    blocks = [run.blocks for run in runs]
+    what = f"reading {' and '.join(one.address for one in blocks)} block by block"
+    with Progress(sum(len(one.blocks) + 1 for one in blocks), what, show=progress) as bar:
+
+        def steps(run: Any) -> Iterator[int]:
+            given = {tuple(texts): (run.inputs(texts), places) for texts, places, _ in batches}
+            hides = together is not None and run.hidden is not None
+            watched = {tuple(texts): run.inputs(texts, hidden=False) for texts, _, _ in batches} if hides else None
+            for stage in run.blocks.walk(given, watched):
+                bar.advance()
+                yield stage
+
+        walks = [steps(run) for run in runs]
+        if together is None:
+            for walk in walks:
+                for _ in walk:
+                    pass
+        else:
+            together(blocks, walks)
     yield from batches
-    for run in runs:
-        run.blocks.close()
+    for one in blocks:
+        one.close()

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from likewise.cli.layerwise import layerwise
+from likewise.errors import OptionError
 from likewise.matrices.layers import LayerMatrix
 from tests.cli.conftest import invoke
 
@@ -37,3 +41,12 @@ def test_layerwise_compares_the_most_alike_layers_with_chance(address: str) -> N
     assert facts["maximum"]["p"] == 1 / 201
     assert f"p = {1 / 201:.3g} from 200 shuffles" in text
     assert len(facts["calibrated"]) == len(facts["p_search"]) == len(facts["values"]) == len(facts["rows"])
+
+
+def test_clusters_change_places_as_a_whole(address: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "clips.npy", np.arange(60) // 4)
+    words = (address, "zoo:mlp", "--data", "digits:test[:60]", "--clusters", str(tmp_path / "clips.npy"))
+    text = invoke(layerwise, *words, "--calibrate").splitlines()[-1]
+    assert "the most alike of shuffled 15 clusters of inputs have 0." in text
+    with pytest.raises(OptionError, match=r"^--clusters has no effect without --calibrate\. Leave it out\.$"):
+        invoke(layerwise, *words)

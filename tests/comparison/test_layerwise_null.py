@@ -93,6 +93,41 @@ def test_a_search_over_layers_of_unrelated_networks_finds_nothing_beyond_chance(
     assert searched <= 8  # of 60 at 5 %: more in one of 250 runs
 
 
+def test_clips_change_places_as_a_whole_and_a_series_is_shifted() -> None:
+    """Unrelated networks on clips: input by input nearly all pairs of networks would be called alike."""
+    labels, clips, frames = np.repeat(np.arange(20), 5), 0, 0
+    for seed in range(30):
+        draw = torch.Generator().manual_seed(seed)
+        inputs = torch.randn(20, 12, generator=draw).repeat_interleave(5, 0) + 0.3 * torch.randn(
+            100, 12, generator=draw
+        )
+        show = {"layers": "steps.?", "calibrate": 19, "seed": seed, "progress": False}
+        matrix = likewise.layerwise(*two_nets(seed), inputs, clusters=labels, **show)
+        clips += matrix.maximum["p"] <= 0.05
+        if seed < 8:
+            frames += likewise.layerwise(*two_nets(seed), inputs, **show).maximum["p"] <= 0.05
+    assert "the most alike of shuffled 20 clusters of inputs have" in str(matrix)
+    assert frames >= 6
+    assert clips <= 5  # of 30 at 5 %: more in one of 300 runs
+
+
+@pytest.mark.parametrize("units", ["clusters", "series"])
+def test_the_null_of_clusters_and_series_by_plain_loops(units) -> None:
+    nets, inputs = two_nets(), torch.randn(40, 12)
+    options = {"clusters": np.repeat(np.arange(10), 4)} if units == "clusters" else {"series": True}
+    matrix = likewise.layerwise(*nets, inputs, layers="steps.?", calibrate=8, seed=5, progress=False, **options)
+    left, right = (rows_of(net, inputs) for net in nets)
+    rng = np.random.default_rng(5)
+    if units == "clusters":
+        orders = [np.arange(40).reshape(10, 4)[rng.permutation(10)].ravel() for _ in range(8)]
+    else:
+        orders = [np.roll(np.arange(40), shift) for shift in 1 + rng.permutation(39)[:8]]
+    nulls = np.array([[[likewise.compare(x, y[order]) for y in right] for x in left] for order in orders])
+    assert matrix.extra["null_mean"] == pytest.approx(nulls.mean(axis=0))
+    assert matrix.maximum["null_mean"] == pytest.approx(nulls.reshape(8, -1).max(axis=1).mean())
+    assert matrix.values == pytest.approx(np.array([[likewise.compare(x, y) for y in right] for x in left]))
+
+
 def test_the_verdict_is_told_saved_and_read_again(tmp_path) -> None:
     nets, inputs = two_nets(), torch.randn(60, 12)
     apart = likewise.layerwise(*nets, inputs, layers="steps.?", calibrate=39, progress=False)
@@ -117,4 +152,10 @@ def test_what_has_no_null_is_refused() -> None:
     )
     assert sentence(ValueError, likewise.layerwise, *nets, inputs, calibrate="yes") == (
         "calibrate must be True, False or a number of shuffles, got 'yes'."
+    )
+    assert sentence(ValueError, likewise.layerwise, *nets, inputs, series=True) == (
+        "clusters and series are for chance. Pass calibrate=True too."
+    )
+    assert sentence(ValueError, likewise.layerwise, *nets, inputs, clusters=[0] * 40, calibrate=True) == (
+        "clusters puts all inputs into one cluster, so none can change places. Give several."
     )

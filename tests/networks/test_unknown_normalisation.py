@@ -123,6 +123,7 @@ FOUND = [
     ("Tutorial", (0.3053, 0.3762), lambda state: state, "by_data.pth"),  # mean and deviation of the data itself
     ("normed", (0.3053, 0.3762), lambda state: state, "normed_by_data.safetensors"),
     ("mlp,width=24", (0.5, 0.5), lambda state: state, "mlp.safetensors"),
+    ("Tutorial", (0, 1 / 255), lambda state: state, "bytes.pt"),
 ]
 
 

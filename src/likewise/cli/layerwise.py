@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from likewise.cli._options import ROWS, seed_option, show_keywords, show_options
-from likewise.cli._print import echo
-from likewise.cli._words import claim_out
+from likewise.cli._print import echo, refuse_unused
+from likewise.cli._words import claim_out, labels_of
 
 
 @show_options(
@@ -27,6 +27,8 @@ def layerwise(
     b: Annotated[str | None, Argument(help="Another network; without one, a itself.")] = None,
     measure: Annotated[str, Option(help="Any measure of `likewise measures`.")] = "cka-debiased",
     calibrate: Annotated[bool, Option("--calibrate", help="Compare the most alike layers with chance.")] = False,
+    clusters: Annotated[str | None, Option(help="File with the clip, text or group of every input.")] = None,
+    series: Annotated[bool, Option("--series", help="Inputs are one series in the order of time.")] = False,
     seed: Annotated[int, seed_option("Draws the order of the inputs, and shuffles.")] = 0,
     memory: Annotated[str | None, Option(help="The most to hold at a time, like 4GB.")] = None,
     out: Annotated[Path | None, Option(help="Folder for the matrix and its picture.")] = None,
@@ -39,9 +41,12 @@ def layerwise(
     from likewise._base.names import csv_text
     from likewise.networks.names import named_networks
 
+    if not calibrate:
+        refuse_unused({"--clusters": clusters, "--series": series}, "without --calibrate")
     claim_out(out, "layerwise.csv", "layerwise.png")
     networks = named_networks([a] if b is None else [a, b])
-    options = {"seed": seed, "memory": memory, **show_keywords(show, networks, several=True)}
+    together = {"clusters": None if clusters is None else labels_of(clusters), "series": series}
+    options = {"seed": seed, "memory": memory, **together, **show_keywords(show, networks, several=True)}
     matrix = likewise.layerwise(a, b, data, measure=measure, calibrate=calibrate, **options)
     if out is not None:
         for path in matrix.write(out):

@@ -23,6 +23,7 @@ from likewise.comparison.recordings.recording import any_recording
 from likewise.comparison.significance import calibrate_layers
 from likewise.comparison.streaming.layer_groups import CHUNK, Limits
 from likewise.comparison.streaming.layer_rows import check_counts, check_rows, chunks, paired_rows
+from likewise.comparison.units import units_of
 from likewise.data import Data, as_data
 from likewise.data.inputs import data_name
 from likewise.data.objects import read_once
@@ -65,6 +66,8 @@ def layerwise(
     calibrate: bool | int = False,
     seed: int = 0,
     memory: str | int | None = None,
+    clusters: Any = None,
+    series: bool = False,
     **options: Any,
 ) -> LayerMatrix:
     """How alike every layer of a network is to every layer of another (or of itself), on data.
@@ -88,6 +91,9 @@ def layerwise(
         seed: Draws the order of the inputs, and shuffles.
         memory: The most to hold at a time, such as "4GB"; by default two thirds of what is free. Where the layers of
             one batch take more, it is shown again for the rest of them: "cka-debiased" is the same, and takes longer.
+        clusters: One label per input, for `calibrate`: inputs of one clip or text change places as a whole, as in
+            `compare`. With it or `series`, "cka-debiased" too takes all activations at once.
+        series: Whether inputs are one time series, which `calibrate` then shifts.
         **options: The measure's own options, and how networks are shown (see `Show`). By default `reduce` is "flatten",
             and "mean" for texts, since they differ in length; `batch_size` is 512 for "cka-debiased".
 
@@ -108,6 +114,7 @@ def layerwise(
     if show.engine is not None:
         check_plain("layerwise", a=a, b=b, data=data)
         keywords = {"measure": measure, "layers": layers, "calibrate": calibrate, "seed": seed, "memory": memory}
+        keywords |= {"clusters": clusters, "series": series}
         task = Task("the comparison of layers", layerwise, (a, b, data), keywords | options_for_worker(options))
         result: LayerMatrix = run_calls([task], show.with_engine().engine, "comparing layers", progress=show.progress)[
             0
@@ -120,12 +127,17 @@ def layerwise(
     shuffles = permutations_of(calibrate)
     if shuffles:
         _check_null(networks, bound)
-    if bound.key == STREAMED and show.store is not None:
+    together = clusters is not None or series is not False
+    if together and not shuffles:
+        raise InputError("clusters and series are for chance. Pass calibrate=True too.")
+    streamed = bound.key == STREAMED and not together
+    if streamed and show.store is not None:
         raise InputError(f"{STREAMED} is computed batch by batch and keeps no activations. Leave store out.")
     inputs = as_data(data)
     sides = _sides(networks, inputs, show)
     reduction = show.reduce or ("mean" if is_text(inputs) else "flatten")
-    if bound.key == STREAMED:
+    units = ""
+    if streamed:
         size: int | None = show.batch_size or BATCH
         limit, batched = parse_memory(memory), replace(show, data=inputs, reduce=reduction, batch_size=size)
         values, nulls, names, reasons, recipes, shares = _stream(sides, batched, seed, shuffles, limit)
@@ -137,12 +149,16 @@ def layerwise(
             extract_network(side.net, replace(side.show, data=inputs, reduce=reduction), side.name) for side in sides
         ]
         values, names, reasons = _pairwise(views, bound, memory)
-        nulls = layer_nulls(views, bound, shuffles, seed, parse_memory(memory)) if shuffles else None
+        nulls = None
+        if shuffles:
+            every = [view for layer_views in views for view in layer_views.values()]
+            moved = units_of(every, bound, clusters=clusters, series=series)
+            nulls, units = layer_nulls(views, bound, moved, shuffles, seed, parse_memory(memory)), moved.words
         ones = [next(iter(layer_views.values())) for layer_views in views]
         recipes = [one.about.get("transform", "") for one in ones]
         shares = dict(accuracies({side.name: one for side, one in zip(sides, ones, strict=True)}))
         saturation = _saturation(views, bound, values)
-    facts = {"reduction": reduction, "batch_size": size, "seed": seed, "precision": show.dtype}
+    facts = {"reduction": reduction, "batch_size": size, "seed": seed, "precision": show.dtype, "units": units}
     facts |= {"transform": "; ".join(dict.fromkeys(filter(None, recipes)))}
     own_names = not any(name for name, _ in networks)
     untrained = {name or str(index): net for index, (name, net) in enumerate(networks)}

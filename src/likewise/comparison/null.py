@@ -112,12 +112,16 @@ class Shuffles:
 
 
 def layer_nulls(
-    views: Sequence[Mapping[str, Activations]], measure: Measure, permutations: int, seed: int, limit: int
+    views: Sequence[Mapping[str, Activations]],
+    measure: Measure,
+    units: Units,
+    permutations: int,
+    seed: int,
+    limit: int,
 ) -> Array:
-    """Scores of all layers of one network with those of another, whose inputs are shuffled for all layers alike."""
+    """Scores of all layers of one network with those of another, whose units are shuffled for all layers alike."""
     workspace = Workspace(limit, networks=sum(map(len, views)), resampled=True)
     left, right = ([Representation(view, workspace) for view in side.values()] for side in views)
-    units = units_of([rep.view for rep in (*left, *right)], measure)
     tables: dict[Kernel, InnerProducts] = {}
     items = [(0, i, j) for i in range(len(left)) for j in range(len(right))]
     deque(score_items(items, [measure], left, right, tables), maxlen=0)  # what shuffles take by index

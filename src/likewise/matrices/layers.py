@@ -95,9 +95,9 @@ class LayerMatrix(Labelled):
         return [
             *super().legend(),
             f"most alike: {most['row']} and {most['column']}, {most['value']:.4g}, {verdict}more than chance over all "
-            f"{self.values.size} pairs of layers: the most alike of shuffled inputs have {most['null_mean']:.4g} "
-            f"(95 %: {most['null_quantile']:.4g}); calibrated {most['calibrated']:.4g}, p = {most['p']:.3g} "
-            f"from {most['permutations']} shuffles",
+            f"{self.values.size} pairs of layers: the most alike of shuffled {self.about.get('units', 'inputs')} have "
+            f"{most['null_mean']:.4g} (95 %: {most['null_quantile']:.4g}); calibrated {most['calibrated']:.4g}, "
+            f"p = {most['p']:.3g} from {most['permutations']} shuffles",
         ]
 
     def heatmap(self, title: str | None = None) -> Heatmap:

@@ -23,6 +23,7 @@ from likewise.networks.inputs.normalisation import Normalised, note, noted, tran
 TRIED, _AT_ONCE = 200, 50  # images, and those of one batch
 LEVEL = 0.05
 _HALF = (0.5,), (0.5,)
+_BYTES = (0.0,), (1 / 255,)  # as in a file, from 0 to 255
 _IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _REMEDY = (
     "Where it was trained otherwise, add ',mean=0.5,std=0.5' or ',transform=FILE.py:function' to its address, or say "
@@ -119,6 +120,7 @@ def _usual(net: nn.Module, data: Data, images: Tensor) -> Iterator[Normalisation
     yield tuple(mean), tuple(std)
     if images.shape[1] == len(_IMAGENET[0]):
         yield _IMAGENET
+    yield _BYTES
 
 
 def _chance(plain: Tensor, other: Tensor) -> float:

@@ -137,7 +137,20 @@ def test_a_column_may_be_called_by_a_number(tmp_path: Path) -> None:
 
 
 BROKEN: dict[str, tuple[bytes, str]] = {
-    "a.csv": (b"text,label\na,0\nb,1,2\n", "{} is no whole table: {reason}. Save it again."),
+    "a.csv": (
+        b"text,label\na,0\nb,1,2\n",
+        "line 3 of {} has 3 columns and the first line 2, separated by ','. Put texts that hold ',' "
+        "into double quotes.",
+    ),
+    "semicolon.csv": (
+        b"text;label\nslow, very slow, and long;0\ngood; very good;1\n",
+        "line 3 of {} has 3 columns and the first line 2, separated by ';'. Put texts that hold ';' "
+        "into double quotes.",
+    ),
+    "a.tsv": (
+        b'text\tlabel\na\t"0\nb\t1\t2\n',
+        "line 3 of {} has 3 columns and the first line 2, separated by '\\t'. Take those in texts out.",
+    ),
     "quote.csv": (b'text,label\n"a,0\n', "{} is no whole table: {reason}. Save it again."),
     "empty.csv": (b"", "{} is no whole table: No columns to parse from file. Save it again."),
     "head.csv": (b"text,label\n", "table:{} has no rows. Give at least two."),
@@ -249,6 +262,16 @@ def test_semicolons_within_the_texts_of_one_column_separate_nothing(tmp_path: Pa
     path = tmp_path / "texts.csv"
     path.write_text("text\ngood; very good\nbad\n")
     assert likewise.dataset(str(path)).inputs == ["good; very good", "bad"]
+
+
+def test_a_first_line_that_may_be_a_row_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("good film,1\nbad film,0\nfine film,1\n")
+    told = (
+        f"the first line of {tmp_path}/a.csv ('good film', '1') is taken for names of columns. If it is a row, write "
+        "names above it, such as 'text' and 'label'."
+    )
+    with pytest.warns(UserWarning, match=f"^{re.escape(told)}$"):
+        assert likewise.dataset(f"{tmp_path}/a.csv").inputs == ["bad film", "fine film"]
 
 
 def test_the_command_for_another_encoding_makes_a_file_that_is_read(tmp_path: Path) -> None:

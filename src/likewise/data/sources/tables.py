@@ -18,10 +18,11 @@ from typing import Any
 from likewise._base.files import reading
 from likewise._base.machine import free_memory
 from likewise._base.optional import require
+from likewise._base.progress import warn
 from likewise.data.address import data_source
 from likewise.data.inputs import Data
 from likewise.data.sources.columns import Table, from_table
-from likewise.errors import InputError
+from likewise.errors import InputError, quoted_list
 
 _BEGINNING = 2**16  # letters of a csv that show what separates its columns
 _OBJECT = 64  # bytes that Python takes for a text beside its letters
@@ -109,15 +110,34 @@ def _text(path: Path) -> str:
 def _separator(text: str) -> str:
     """What separates the columns of a csv: the first sign by which all rows have as many columns, and more than one.
 
+    Where there is none, some text holds the sign itself, and most rows are as wide as the first line.
+
     >>> _separator("text;label\\ngood, very good;pos\\n"), _separator("text\\ngood; very good\\n")
     (';', ',')
     """
     beginning = text[:_BEGINNING].splitlines()[: -1 if len(text) > _BEGINNING else None]
+    shares = {",": 0.0}
     for separator in ",;\t|":
-        widths = {len(row) for row in csv.reader(beginning, delimiter=separator) if row}
-        if len(widths) == 1 and widths != {1}:
-            return separator
-    return ","
+        widths = [len(row) for row in csv.reader(beginning, delimiter=separator) if row]
+        if widths and widths[0] > 1:
+            shares[separator] = widths.count(widths[0]) / len(widths)
+    return max(shares, key=lambda separator: shares[separator])
+
+
+def _check_widths(path: Path, text: str, separator: str, *, quotes: bool) -> None:
+    """Refuse the first row that is wider than the first line."""
+    rows = csv.reader(
+        io.StringIO(text, newline=""), delimiter=separator, quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    )
+    width = 0
+    for row in rows:
+        width = width or len(row)
+        if len(row) > width:
+            remedy = f"Put texts that hold {separator!r} into double quotes" if quotes else "Take those in texts out"
+            raise InputError(
+                f"line {rows.line_num} of {path} has {len(row)} columns and the first line {width}, separated by "
+                f"{separator!r}. {remedy}."
+            )
 
 
 def _separated(path: Path, name: str, *, separator: str | None, quotes: bool) -> Table:
@@ -125,10 +145,20 @@ def _separated(path: Path, name: str, *, separator: str | None, quotes: bool) ->
 
     text = _text(path)
     options: Any = {"header": None, "dtype": str, "na_filter": False, "quoting": 0 if quotes else 3}
-    frame = pd.read_csv(io.StringIO(text, newline=""), sep=separator or _separator(text), **options)
+    separator = separator or _separator(text)
+    try:
+        frame = pd.read_csv(io.StringIO(text, newline=""), sep=separator, **options)
+    except pd.errors.ParserError:
+        _check_widths(path, text, separator, quotes=quotes)
+        raise
     first, *rows = frame.to_numpy().tolist()
     if len(set(first)) != len(first):
         raise InputError(f"{path} has two columns of one name in its first line. Rename one.")
+    if rows and 0 < sum(map(_is_number, first)) < len(first):
+        warn(
+            f"the first line of {path} ({quoted_list(first)}) is taken for names of columns. If it is a row, write "
+            "names above it, such as 'text' and 'label'."
+        )
     columns = {str(column): [row[i] or None for row in rows] for i, column in enumerate(first)}
     texts = [column for column, values in columns.items() if not rows or not all(map(_is_number, values))]
     return _held(name, columns, texts)

@@ -192,7 +192,8 @@ def test_measures_of_networks_are_asked_for_by_name() -> None:
         (
             torch.rand(9, 1, 8, 8),
             "the data is an array of shape (9, 1, 8, 8), which has no labels, and they are needed to draw planes "
-            "through three of them. Give an address, or likewise.data.Data(name, domain, inputs, labels, classes).",
+            "through three of them. Give an address, (images, labels), or likewise.data.Data(name, domain, inputs, "
+            "labels, classes).",
         ),
         (
             Data("two", "image", torch.rand(9, 1, 8, 8), [0, 1] * 4 + [0], tuple("0123456789")),

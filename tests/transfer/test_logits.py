@@ -190,7 +190,8 @@ def test_networks_of_other_classes_are_refused() -> None:
             ["zoo:mlp"],
             torch.rand(4, 1, 8, 8),
             "the data is an array of shape (4, 1, 8, 8), which has no labels, and they are needed to compare "
-            "answers with them. Give an address, or likewise.data.Data(name, domain, inputs, labels, classes).",
+            "answers with them. Give an address, (images, labels), or likewise.data.Data(name, domain, inputs, labels, "
+            "classes).",
         ),
         (
             ["zoo:mlp"],

@@ -116,6 +116,15 @@ def test_the_diagonal_is_the_success_on_the_network_itself_as_measured() -> None
     np.testing.assert_allclose(np.diag(matrix.values), np.log(100 * rates))
 
 
+def test_arrays_of_images_and_labels_are_data_too() -> None:
+    images, labels = digits().inputs[:], digits().labels
+    expected = sat(zoo(), digits(), **QUICK)
+    for data in ((images, labels), (images.numpy(), labels.numpy()), torch.utils.data.TensorDataset(images, labels)):
+        matrix = sat(zoo(), data, **QUICK)
+        np.testing.assert_array_equal(matrix.counts, expected.counts)
+        np.testing.assert_array_equal(matrix.rates, expected.rates)
+
+
 def test_a_store_changes_nothing_and_spares_every_pass_the_next_time(tmp_path: Path) -> None:
     plain = sat(zoo(), digits(), **QUICK)
     first = sat(zoo(), digits(), store=tmp_path, **QUICK)
@@ -248,7 +257,8 @@ def test_two_networks_that_know_no_input_in_common_are_an_error_and_among_more_u
             torch.rand(4, 1, 8, 8),
             {},
             "the data is an array of shape (4, 1, 8, 8), which has no labels, and they are needed to know what an "
-            "attack leads away from. Give an address, or likewise.data.Data(name, domain, inputs, labels, classes).",
+            "attack leads away from. Give an address, (images, labels), or likewise.data.Data(name, domain, inputs, "
+            "labels, classes).",
         ),
         (
             ["zoo:mlp", "zoo:lenet"],

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import TensorDataset
 
 from likewise._base.hashing import fingerprint
 from likewise.data import Data, as_data
@@ -141,15 +142,25 @@ def _lock_of(module: nn.Module) -> RLock:
 def labelled(data: Any, to: str = ATTACK) -> Data:
     """Data with labels, or an error that says what needs them."""
     inputs = as_data(data)
+    if isinstance(inputs, TensorDataset):
+        inputs = _images_of(inputs)
     if not isinstance(inputs, Data):
         raise InputError(
-            f"the data is {brief(inputs)}, which has no labels, and they are needed to {to}. Give an address, or "
-            "likewise.data.Data(name, domain, inputs, labels, classes)."
+            f"the data is {brief(inputs)}, which has no labels, and they are needed to {to}. Give an address, "
+            "(images, labels), or likewise.data.Data(name, domain, inputs, labels, classes)."
         )
     if not len(inputs):
         raise InputError(f"{inputs.name!r} has no inputs. Give at least one.")
     inputs.need_labels(to)
     return inputs
+
+
+def _images_of(pairs: TensorDataset) -> Any:
+    """Tensors of images and of their labels as data; others as they are."""
+    images, *rest = pairs.tensors
+    if images.ndim != 4 or len(rest) != 1 or rest[0].ndim != 1 or rest[0].is_floating_point() or not len(images):
+        return pairs
+    return Data("images", "image", images, rest[0].long(), tuple(map(str, range(int(rest[0].max()) + 1))))
 
 
 def labelled_images(rep: Representation, to: str) -> Data:

@@ -58,6 +58,11 @@ def shuffled(names: tuple[str, ...], seed: int) -> list[str]:
 
 test_an_error_is_a_sentence = refusals(
     (
+        lambda: alignment(NET, NET.values),
+        "an array of shape (3, 3) is no class similarity. Give ClassSimilarity(values, names), or one that "
+        "from_weights, from_confusion or from_wordnet make.",
+    ),
+    (
         lambda: alignment(NET, PATHS.only(["ship", "cat", "dog"])),
         "NCSM and SCSM hold the same classes in different orders. Put them in one: b.only(a.classes).",
     ),

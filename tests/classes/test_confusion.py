@@ -45,6 +45,11 @@ def accuracy(table: np.ndarray) -> float:
 
 test_an_error_is_a_sentence = refusals(
     (
+        lambda: classes.idm(np.eye(3), NET),
+        "an array of shape (3, 3) is no class similarity. Give ClassSimilarity(values, names), or one that "
+        "from_weights, from_confusion or from_wordnet make.",
+    ),
+    (
         lambda: classes.idm(NET, [[1, 1], [1, 1]]),
         "the similarity is over 3 classes and the confusion matrix over 2. Both must hold the same classes.",
     ),

@@ -105,6 +105,7 @@ test_an_error_is_a_sentence = refusals(
         lambda: inspected(["zoo:mlp"], shown=[7]),
         "epoch 7 cannot be shown. There are: 1.",
     ),
+    (lambda: inspected(["zoo:mlp"], shown=7), "shown is 7. Give a list of epochs."),
     (
         lambda: inspected(["zoo:mlp"], attack="pgd"),
         "attack is 'pgd'. Give options of PGD, as in attack={'eps': 0.05}.",
@@ -115,6 +116,10 @@ test_an_error_is_a_sentence = refusals(
         "pgd has no option 'esp'. Did you mean 'eps'? Its options are eps, step, relative_step, iterations, "
         "norm, random_start, targeted, early_stop, seed, exact.",
         OptionError,
+    ),
+    (
+        lambda: classes.Inspector(3, attack={"eps": -1.0}),
+        "eps is -1.0, and nothing changes within that. Give a number above 0, like 8/255.",
     ),
     (report_also, "also has no number 'lss'. Did you mean 'loss'? It takes loss, validation_loss, lr."),
 )

@@ -21,7 +21,14 @@ def quantile(values: list[float], q: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-test_an_error_is_a_sentence = refusals((lambda: classes.wsi(NET, 0.05), "quantile is 0.05. Give one from 0.5 to 1."))
+test_an_error_is_a_sentence = refusals(
+    (lambda: classes.wsi(NET, 0.05), "quantile is 0.05. Give one from 0.5 to 1."),
+    (
+        lambda: classes.wsi(NET.values),
+        "an array of shape (3, 3) is no class similarity. Give ClassSimilarity(values, names), or one that "
+        "from_weights, from_confusion or from_wordnet make.",
+    ),
+)
 
 
 @few

@@ -79,6 +79,10 @@ def test_gradients_are_those_of_finite_differences(name: str) -> None:
             assert float(rows.grad[i, j]) == pytest.approx(slope, abs=1e-7), (i, j)
 
 
+def vector(rows: torch.Tensor) -> torch.Tensor:
+    return rows.sum(dim=1)
+
+
 def trained(*args: Any, **options: Any) -> torch.nn.Module:
     options = {"epochs": 5, "lr": 0.05, "batch_size": 32, "progress": False} | options
     return likewise.train("zoo:mlp,hidden=16", "digits:train[:200]", *args, **options).net
@@ -118,6 +122,16 @@ test_an_error_is_a_sentence = refusals(
     ),
     (lambda: wsi(weights(), "top"), "end is 'top'. Give 'mean', 'max' or 'min'."),
     (lambda: wsi(weights(), "max", 0.3), "quantile is 0.3. Give one from 0.5 to 1."),
+    (
+        lambda: alignment(weights(), "cifar10"),
+        "the reference is of type str, not an array. Pass an array, a tensor, a data frame or a list of rows.",
+    ),
+    (lambda: step(0.5), "the term is 0.5. Give a function of the weights, such as losses.wsi."),
+    (lambda: step(wsi, math.nan), "strength is nan. Give a number."),
+    (
+        lambda: trained(step=step(vector)),
+        "the term gave an array of shape (10). Let it give one number, as a tensor without dimensions.",
+    ),
     (
         lambda: step(wsi, augment="flp"),
         "no augmentation named 'flp'. Did you mean 'flip'? There are flip, crop, resized-crop, cutout, noise, "

@@ -19,7 +19,7 @@ import numpy as np
 from likewise._base.arrays import as_array, check_labels
 from likewise.classes.agreement import DECIMALS
 from likewise.classes.from_sources import as_counts, class_sums, feature_rows
-from likewise.classes.similarity import ClassSimilarity
+from likewise.classes.similarity import ClassSimilarity, check_similarity
 from likewise.errors import InputError
 
 Ties = Literal["average", "min", "max", "stable"]
@@ -106,13 +106,14 @@ def idm(similarity: ClassSimilarity, confusion: Any, *, errors_only: bool = Fals
         ties: What equal similarities get (see `ranks`).
 
     Raises:
-        InputError: There are not as many classes in both, or the confusion holds no counts.
+        InputError: There are not as many classes in both, the confusion holds no counts, or the similarity is none.
 
     Example:
         >>> a = ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])
         >>> idm(a, [[8, 2, 0], [1, 9, 0], [0, 0, 10]], errors_only=True)
         Idm(0.5000, chance=0.2500, ceiling=0.5000)
     """
+    check_similarity(similarity)
     counts = as_counts(confusion)
     if len(counts) != len(similarity):
         raise InputError(
@@ -161,6 +162,7 @@ def hierarchical_distance(logits: Any, labels: Any, reference: ClassSimilarity, 
         >>> hierarchical_distance([[0.1, 0.9]], [0], from_wordnet(["cat.n.01", "dog.n.01"]))
         HierarchicalDistance(all=4.0, mistakes=4.0)
     """
+    check_similarity(reference)
     rows = as_array(logits, "the matrix of logits")
     if reference.about.get("measure") != "path":
         raise InputError(

@@ -18,6 +18,7 @@ from likewise._base.registry import Registry, module_of
 from likewise.classes.agreement import METRICS, Both, Scaled, chance, semantic_order
 from likewise.classes.confusion import ranks
 from likewise.classes.similarity import ClassSimilarity
+from likewise.errors import UnknownNameError, did_you_mean
 
 
 class Reference:
@@ -160,6 +161,16 @@ def report(epoch: Snapshot) -> dict[str, float]:
         snapshot, ending = replace(epoch, split=split), "" if split == "test" else f"_{split}"
         values |= {f"{i.name}{ending}": i.value(snapshot) for i in INDICES if i.per_split and epoch.has(i.needs)}
     return values | {i.name: i.value(epoch) for i in INDICES if not i.per_split and epoch.has(i.needs)}
+
+
+def check_index(name: str) -> None:
+    """Refuse the name of no index; those of every split also end with "_train" or "_adversarial"."""
+    endings = ("", "_train", "_adversarial")
+    names = [f"{i.name}{ending}" for i in INDICES for ending in (endings if i.per_split else ("",))]
+    if name not in names:
+        raise UnknownNameError(
+            f"no index named {name!r}.{did_you_mean(str(name), names)} likewise.classes.INDICES lists them."
+        )
 
 
 def chance_levels(reference: Reference | None) -> dict[str, float]:

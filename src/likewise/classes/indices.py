@@ -16,7 +16,7 @@ import numpy as np
 from likewise.classes.agreement import DECIMALS, calibrated
 from likewise.classes.confusion import idm
 from likewise.classes.epoch_report import Reference, Snapshot, index
-from likewise.classes.similarity import KINDS, ClassSimilarity
+from likewise.classes.similarity import KINDS, ClassSimilarity, check_similarity
 from likewise.errors import InputError, did_you_mean
 
 index(name="samples", reads="inputs counted", per_split=True)(lambda epoch: float(epoch.total))
@@ -53,6 +53,7 @@ def wsi(similarity: ClassSimilarity, quantile: float = 0.95) -> Wsi:
         >>> wsi(ClassSimilarity([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])).mean.__round__(3)
         0.4
     """
+    check_similarity(similarity)
     if not 0.5 <= quantile <= 1:
         raise InputError(f"quantile is {quantile}. Give one from 0.5 to 1.")
     rows = off_diagonal(similarity.values)

@@ -112,6 +112,8 @@ class Inspector:
         if attack is not None:
             _check_attack(attack)
         self.attack = ATTACK | ({"step": None} if "relative_step" in (attack or {}) else {}) | dict(attack or {})
+        if attack is not None:
+            _try_attack(self.attack)
         self.records = Records(None if out is None else Path(out).expanduser(), self.classes)
         self._fixed = None if self.reference is None else Reference(self.reference)
         self._counts: dict[str, Counts] = {}
@@ -440,6 +442,13 @@ def _check_attack(options: Any) -> None:
     if not isinstance(options, Mapping):
         raise InputError(f"attack is {brief(options)}. Give options of PGD, as in attack={{'eps': 0.05}}.")
     pgd.check(options)
+
+
+def _try_attack(options: Mapping[str, Any]) -> None:
+    """Attack two grey pixels, each the logit of a class: refuses values that no attack can have."""
+    from likewise.attacks import pgd
+
+    pgd(torch.nn.Flatten(), torch.full((1, 1, 1, 2), 0.5), **options)
 
 
 def inspect(

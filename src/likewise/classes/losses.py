@@ -6,6 +6,7 @@ pushes classes apart. `step` adds a term to the cross-entropy of `likewise.train
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -56,7 +57,7 @@ def alignment(weights: Any, reference: ClassSimilarity | Any, metric: str = "cos
         )
     cosines = _cosines(weights)
     values = reference.values if isinstance(reference, ClassSimilarity) else reference
-    target = (values if isinstance(values, Tensor) else torch.tensor(values)).to(cosines)
+    target = (values if isinstance(values, Tensor) else as_tensor(values, "the reference")).to(cosines)
     if target.shape != (len(weights), len(weights)):
         raise InputError(
             f"{len(weights)} classes need a reference of shape {(len(weights), len(weights))}, got "
@@ -108,12 +109,19 @@ def step(term: Term, strength: float = 1.0, *, head: str | None = None, augment:
         head: The name of the classifier, where it cannot be found.
         augment: Augmentations of images, as the setting of the same name, which a step of your own replaces.
 
+    Raises:
+        InputError: The term is no function, or the strength no number.
+
     Example:
         >>> from likewise import train
         >>> done = train("zoo:mlp", "digits:train[:100]", step=step(wsi, 0.1), epochs=1, lr=0.05, progress=False)
         >>> len(done.history)
         1
     """
+    if not callable(term):
+        raise InputError(f"the term is {brief(term)}. Give a function of the weights, such as losses.wsi.")
+    if not (isinstance(strength, (int, float)) and math.isfinite(strength)):
+        raise InputError(f"strength is {brief(strength)}. Give a number.")
     augments = select((augment,) if isinstance(augment, str) else augment)
 
     @lru_cache(maxsize=1)
@@ -130,15 +138,17 @@ def step(term: Term, strength: float = 1.0, *, head: str | None = None, augment:
         for change in augments:
             inputs = change(inputs, generator)
         logits = checked_logits(net, inputs)
-        loss = functional.cross_entropy(logits, labels) + strength * term(classifier_weights(net, logits.shape[1]))
-        return loss, logits, labels
+        value = term(classifier_weights(net, logits.shape[1]))
+        if getattr(value, "shape", None) != ():
+            raise InputError(f"the term gave {brief(value)}. Let it give one number, as a tensor without dimensions.")
+        return functional.cross_entropy(logits, labels) + strength * value, logits, labels
 
     return with_term
 
 
 def _cosines(weights: Any) -> Tensor:
     """Cosines of all pairs of rows but the diagonal, `(classes * (classes - 1),)`."""
-    rows = weights if isinstance(weights, Tensor) else as_tensor(weights, "weights")
+    rows = weights if isinstance(weights, Tensor) else as_tensor(weights, "the matrix of weights")
     if rows.ndim != 2 or len(rows) < 2:
         raise InputError(
             f"weights are one row per class, for two classes at least, got {tuple(rows.shape)}. Give (classes, width)."

@@ -16,7 +16,7 @@ import numpy as np
 
 from likewise import wordnet
 from likewise._base.files import check_name
-from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
+from likewise.errors import InputError, UnknownNameError, brief, did_you_mean, quoted_list
 from likewise.matrices.heatmap import Heatmap, heatmaps
 from likewise.matrices.labelled import Labelled, distances, leaf_order, position
 from likewise.wordnet import ClassNames, listed, locate
@@ -257,8 +257,19 @@ def named(classes: Sequence[str] | None, count: int) -> tuple[str, ...]:
     return tuple(unique)
 
 
+def check_similarity(value: Any) -> None:
+    """Refuse what is no class similarity, such as its bare values."""
+    if not isinstance(value, ClassSimilarity):
+        raise InputError(
+            f"{brief(value)} is no class similarity. Give ClassSimilarity(values, names), or one that from_weights, "
+            "from_confusion or from_wordnet make."
+        )
+
+
 def same_classes(a: ClassSimilarity, b: ClassSimilarity) -> None:
     """Refuse two matrices that are not over the same classes in the same order."""
+    check_similarity(a)
+    check_similarity(b)
     if a.classes == b.classes:
         return
     if sorted(a.classes) == sorted(b.classes):

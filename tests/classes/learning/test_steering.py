@@ -14,6 +14,7 @@ import likewise
 from likewise.classes import Inspector, phases
 from likewise.classes.learning.phases import surge_end
 from likewise.classes.learning.steering import lower
+from likewise.errors import UnknownNameError
 from likewise.networks import Training
 from tests.classes.helpers import LABELS, LOGITS, NAMES, WEIGHTS, refusals
 
@@ -37,6 +38,12 @@ test_an_error_is_a_sentence = refusals(
     (lambda: Inspector(3, stop_after="peak"), "stop_after is 'peak'. Give 'surge' or 'rest'."),
     (lambda: Inspector(3, reduce_lr_after="end"), "reduce_lr_after is 'end'. Give 'surge' or 'rest'."),
     (lambda: Inspector(3, lr_factor=10), "lr_factor is 10. Give a factor between 0 and 1."),
+    (lambda: Inspector(3, lr_factor="half"), "lr_factor is 'half'. Give a factor between 0 and 1."),
+    (
+        lambda: Inspector(3, stop_after="rest", phases_of="wsimax"),
+        "no index named 'wsimax'. Did you mean 'wsi_max'? likewise.classes.INDICES lists them.",
+        UnknownNameError,
+    ),
     (
         without_weights,
         "the phases of 'wsi_max' are to steer the training, and epoch 1 has no such index. Give report() the "

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
-from likewise.errors import InputError
+from likewise.errors import InputError, brief
 
 SHORTEST = 20  # epochs; of fewer, nothing can be told yet
 REST = 10  # epochs that rest, or growth after a drop, has to last
@@ -105,11 +106,16 @@ def surge_end(curve: Sequence[float], epochs: Sequence[int] | None = None) -> in
 
 def _recorded(curve: Sequence[float], epochs: Sequence[int] | None) -> tuple[np.ndarray, list[int]]:
     """The finite values, and the numbers of their epochs."""
-    values = np.asarray(curve, dtype=float)
+    try:
+        values = np.asarray(curve, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"a curve is one number per epoch, got {brief(curve)}.") from None
     numbers = list(range(len(values))) if epochs is None else [int(e) for e in epochs]
     if values.ndim != 1 or len(numbers) != len(values):
         raise InputError(f"a curve is one number per epoch, got {values.shape} for {len(numbers)} epochs.")
     numbers = [e for e, value in zip(numbers, values, strict=True) if np.isfinite(value)]
+    if any(later <= earlier for earlier, later in pairwise(numbers)):
+        raise InputError(f"epochs are {brief(numbers)}. Give them in rising order, each once.")
     return values[np.isfinite(values)], numbers
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from likewise.classes.epoch_report import check_index
 from likewise.classes.learning.phases import at_the_end
-from likewise.errors import InputError
+from likewise.errors import InputError, brief
 
 PHASES = ("surge", "rest")
 
@@ -32,8 +33,10 @@ class Steering:
             phase = getattr(self, name)
             if phase is not None and phase not in PHASES:
                 raise InputError(f"{name} is {phase!r}. Give 'surge' or 'rest'.")
-        if not 0 < self.lr_factor < 1:
-            raise InputError(f"lr_factor is {self.lr_factor}. Give a factor between 0 and 1.")
+        if not (isinstance(self.lr_factor, (int, float)) and 0 < self.lr_factor < 1):
+            raise InputError(f"lr_factor is {brief(self.lr_factor)}. Give a factor between 0 and 1.")
+        if self.is_on:
+            check_index(self.phases_of)
 
     @property
     def is_on(self) -> bool:

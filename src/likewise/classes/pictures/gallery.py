@@ -5,7 +5,7 @@ Matrices, mistakes and templates are those of a few epochs, which are shown the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from likewise.classes.pictures.curves import joint
 from likewise.classes.pictures.film import animate
 from likewise.classes.pictures.still import TITLES, histogram, matrices, mistakes
 from likewise.data import Data
-from likewise.errors import InputError
+from likewise.errors import InputError, brief
 from likewise.views.activations import Outputs
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def epochs_shown(numbers: Sequence[int], asked: Sequence[int] | None = None) -> 
     [1, 3, 10, 30]
     """
     if asked is not None:
+        if not isinstance(asked, Iterable):
+            raise InputError(f"shown is {brief(asked)}. Give a list of epochs.")
         for number in asked:
             if number not in numbers:
                 raise InputError(

@@ -9,7 +9,7 @@ from likewise.matrices.shares import difference
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.report.page import Contents
 from likewise.report.runs import Runs
-from likewise.report.summary import ALIKE, NEXT, ODD
+from likewise.report.summary import ALIKE, ALONE, NEXT, ODD
 
 KINDS = {
     "disagreement": "answers",
@@ -28,6 +28,9 @@ def check(page: Contents, runs: Runs) -> set[str]:
         _alike(sentences[ALIKE], page, main)
     if ODD in sentences:
         _odd(sentences[ODD], page, runs)
+    if ALONE in sentences:
+        assert ODD not in sentences
+        _alone(sentences[ALONE], page, at_least=2)
     if NEXT in sentences and sentences[NEXT].startswith("Find out why"):
         _weak(sentences[NEXT], page)
     _table(page, main)
@@ -81,7 +84,7 @@ def _odd(text: str, page: Contents, runs: Runs) -> None:
     """In each view that is named, the mean rank of the network's pairs over the view's measures is the lowest."""
     found = re.fullmatch(r"(\S+): of all networks .* by (all )?(\d+) ways of looking \((.*)\)\.", text)
     if found is None:
-        assert re.search(r"no family with any other network", text)
+        _alone(text, page)
         return
     odd, views = found[1], _names(found[4])
     assert len(views) == int(found[3])
@@ -92,6 +95,16 @@ def _odd(text: str, page: Contents, runs: Runs) -> None:
         names = {name for pair in total for name in pair}
         mean = {n: _mean([rank for pair, rank in total.items() if n in pair]) for n in names}
         assert min(mean, key=lambda n: mean[n]) == odd, (view, mean)
+
+
+def _alone(text: str, page: Contents, at_least: int = 1) -> None:
+    """All networks that are named, and no others, are families of one; for the odd one out there is just one."""
+    assert page.networks.families is not None
+    single = [group[0] for group in page.networks.families.clusters.groups() if len(group) == 1]
+    told = _names(re.sub(r" (is|are each) in no family with any other network\.$", "", text))
+    assert told == single if len(single) <= 5 else told[:4] == single[:4]
+    assert at_least <= len(single)
+    assert at_least > 1 or len(single) == 1
 
 
 def _ranks(matrix: SimilarityMatrix, far: frozenset[str]) -> dict[frozenset[str], float]:

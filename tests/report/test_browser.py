@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -239,6 +240,33 @@ def test_nothing_sticks_out_of_the_page(opened: Browser, width: int) -> None:
         assert opened.run("document.documentElement.scrollWidth") <= width
     finally:
         opened.size(1200, 900)
+
+
+def test_everything_is_drawn_before_it_is_printed(opened: Browser) -> None:
+    """A browser prints as soon as the page has heard of it: what a chart draws later is missing on paper."""
+    drawn = "[...document.querySelectorAll('.chart')].filter(c => !c.hidden && !c.querySelector('.main-svg')).length"
+    assert opened.run(f"dispatchEvent(new Event('beforeprint')), {drawn}") == 0
+    assert opened.run("document.querySelectorAll('#classes [data-block=films] .main-svg').length") > 4
+    opened.run("dispatchEvent(new Event('afterprint'))")
+
+
+def test_words_stay_whole_on_a_narrow_screen(opened: Browser) -> None:
+    """The table of networks scrolls by itself rather than breaking its words."""
+    opened.size(360, 900)
+    try:
+        until(lambda: opened.run("innerWidth") == 360, "the width")
+        lines = opened.run(
+            """[...document.querySelectorAll('.networks th, .networks .short')].map(cell => {
+                const range = document.createRange();
+                range.selectNodeContents(cell);
+                const rows = new Set([...range.getClientRects()].map(box => Math.round(box.bottom)));
+                return [cell.textContent, cell.className, rows.size]; })"""
+        )
+    finally:
+        opened.size(1200, 900)
+    assert {"network", "accuracy (95 % interval)", "family"} & {text for text, *_ in lines}
+    for text, kind, rows in lines:
+        assert rows <= (1 if kind == "short" else len(re.split(r"[\s-]+", text))), text
 
 
 def test_dark_and_light_follow_the_reader(opened: Browser) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import likewise
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.report.page import contents, render
 from likewise.report.runs import Runs
-from likewise.report.summary import ALIKE, NEXT, ODD
+from likewise.report.summary import ALIKE, ALONE, NEXT, ODD
 from tests.report.first_screen import check
 from tests.report.helpers import arrays
 from tests.report.test_findings import attacked, blocks
@@ -107,6 +109,28 @@ def test_a_pair_is_alike_only_beyond_chance(count: int) -> None:
     assert "more alike than chance: cka is " in page.summary.sentences[ALIKE].text
     unlike = likewise.compare(arrays(count, kinds=count), "cka", calibrate=60, progress=False)
     assert ALIKE not in contents(Runs(matrices=[unlike])).summary.sentences
+
+
+def test_no_similarity_is_minus_nothing() -> None:
+    compared = likewise.compare(arrays(2, kinds=1), "cka-debiased", calibrate=60, progress=False)
+    sentence = contents(Runs(matrices=[compared])).summary.sentences[ALIKE].text
+    assert sentence.endswith("where shuffled inputs give 0.00.")
+
+
+def test_several_networks_alone_are_no_odd_one() -> None:
+    values = blocks((4, 3, 1, 1), seed=0)
+    runs = Runs(matrices=[matrix(values, "cka-debiased", [f"n{i}" for i in range(9)])])
+    page = contents(runs)
+    assert check(page, runs) == {ALIKE, ALONE, NEXT}
+    assert page.summary.sentences[ALONE].text == "n7 and n8 are each in no family with any other network."
+
+
+def test_a_table_has_no_empty_columns() -> None:
+    html = render(contents(Runs(matrices=[matrix(blocks((4, 4)), "cka")])))
+    assert re.findall(r'<th scope="col">(.*?)</th>', html) == ["network", "family", "nearest, by cka"]
+    html = render(contents(zoo(0.2, odd=True)))
+    heads = ["network", "accuracy (95 % interval)", "family", "nearest, by cka-debiased", "note"]
+    assert re.findall(r'<th scope="col">(.*?)</th>', html) == heads
 
 
 def test_an_unfinished_run_says_so_first() -> None:

@@ -127,7 +127,7 @@ def _map(data: Any, page: Contents) -> Drawn:
             if len(xy) <= NAMED:
                 axis.annotate(name, (x, y), fontsize=7, xytext=(4, 4), textcoords="offset points")
         axis.set_title(f"{one['label']}, stress {100 * one['mds']['stress']:.0f} %", fontsize=10)
-        axis.set(xticks=[], yticks=[], xlabel="first direction of the map", ylabel="second", aspect="equal")
+        axis.set(xticks=[], yticks=[], xlabel="first direction of the map", ylabel="second direction", aspect="equal")
         axis.set_adjustable("datalim")
         yield one["label"], figure
 
@@ -300,7 +300,7 @@ def _unseen(data: Any, page: Contents) -> Drawn:
                 "alpha": 0.8,
             }
             axis.scatter(*xy[owners == c].T, label=name, **style)
-        axis.set(xticks=[], yticks=[], xlabel="first direction", ylabel="second")
+        axis.set(xticks=[], yticks=[], xlabel="first direction", ylabel="second direction")
         figure.legend(loc="outside right upper", fontsize=7)
         yield f"soft-labels-{net['name']}", figure
 

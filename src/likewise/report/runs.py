@@ -22,7 +22,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from likewise._base import sealed
 from likewise._base.files import is_file, is_folder, reading
@@ -42,6 +42,7 @@ from likewise.matrices.labelled import NPZ, SAFETENSORS
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.networks.training.checkpoints import WEIGHTS
+from likewise.report.words import listed
 from likewise.transfer.matrix import ANSWERS, MATRIX, TransferMatrix, load
 from likewise.zeroshot.result import ZeroShot
 
@@ -213,17 +214,22 @@ def _read_matrix(path: Path, runs: Runs) -> None:
 def _unfinished(folder: Path, runs: Runs) -> None:
     """The scores of a comparison that was stopped, where none in this folder was finished."""
     store = folder_of(folder, STORE)
-    matrices = [] if store is None else list(unfinished(store))
-    for matrix in matrices:
+    measures: dict[str, list[str]] = {}
+    for matrix in [] if store is None else unfinished(store):
         done = matrix.about[UNFINISHED]
-        wanted = " and ".join(done["wanted"])
-        lacks = f"; {wanted} {'was' if len(done['wanted']) == 1 else 'were'} not reached" if wanted else ""
-        runs.missing.append(
-            f"the comparison by {matrix.measure} in {folder} was stopped: {done['pairs']} of {done['of']} pairs have a "
-            f"score{lacks}. The same command resumes it."
-        )
+        measures.setdefault(_reached(done), []).append(matrix.measure)
         if done["pairs"] and not os.path.lexists(folder / "matrices"):
             runs._add_matrix(matrix, folder)
+    for reached, names in measures.items():
+        text = f"the comparison by {listed(sorted(names))} in {folder} was stopped: {reached}."
+        runs.missing.append(f"{text} The same command resumes it.")
+
+
+def _reached(done: dict[str, Any]) -> str:
+    """How far a comparison came, in words."""
+    wanted = " and ".join(done["wanted"])
+    lacks = f"; {wanted} {'was' if len(done['wanted']) == 1 else 'were'} not reached" if wanted else ""
+    return f"{done['pairs']} of {done['of']} pairs have a score{lacks}"
 
 
 def _transfer(folder: Path, runs: Runs) -> None:

@@ -21,7 +21,7 @@ from likewise.report.outlier import OddOne, alone, odd_one_out
 from likewise.report.panels.panel import Finding, Material, Panel
 from likewise.report.words import listed
 
-ALIKE, ODD, NEXT = "Alike", "The odd one out", "What next"
+ALIKE, ODD, ALONE, NEXT = "Alike", "The odd one out", "By themselves", "What next"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,9 @@ def summary(material: Material, panels: list[Panel]) -> Summary:
     found: dict[str, Finding | None] = {}
     if score is not None:
         found[ALIKE] = _alike(material, score)
-    found[ODD] = _odd(material, outlier)
+    by_itself = alone(material.networks)
+    found[ODD] = _odd(outlier, by_itself)
+    found[ALONE] = None if found[ODD] else _alone(by_itself)  # several are no odd one
     found[NEXT] = next(_next(material, panels, score), None)
     sentences = {question: finding for question, finding in found.items() if finding is not None}
     odd = None if outlier is None or not outlier.significant else outlier.name
@@ -107,7 +109,7 @@ def _alike(material: Material, score: ScoreGrid) -> Finding | None:
     best = max(sure, key=lambda pair: score.alike[pair])
     value, chance = score.sign * score.alike[best], score.null[best]
     text = f"{names[best[0]]} and {names[best[1]]} are more alike than chance: {score.label} is {value:.2f}, "
-    text += f"where shuffled inputs give {chance:.2f}"
+    text += f"where shuffled inputs give {chance:z.2f}"
     if len(pairs) > 1:
         others = f"all {len(pairs)}" if len(sure) == len(pairs) else f"{len(sure)} of {len(pairs)}"
         text += f". They score highest; {others} pairs are more alike than chance"
@@ -128,17 +130,23 @@ def _of_groups(groups: list[list[str]]) -> str:
 # --- which is the odd one out ------------------------------------------------------------------------
 
 
-def _odd(material: Material, outlier: OddOne | None) -> Finding | None:
-    by_itself = alone(material.networks)
+def _odd(outlier: OddOne | None, by_itself: list[str]) -> Finding | None:
     if outlier is not None and outlier.significant:
         count = f"all {outlier.voting}" if len(outlier.views) == outlier.voting else f"{len(outlier.views)}"
         text = f"{outlier.name}: of all networks it is least like the others, by {count} ways of looking "
         text += f"({listed(outlier.views)})."
         return Finding(text, f"Ways that pick at random would agree so with p = {outlier.p:.2g}.", "matrix")
-    if by_itself:
-        text = f"{listed(by_itself)} {'is' if len(by_itself) == 1 else 'are each'} in no family with any other network."
-        return Finding(text, "Families are tested on the map.", "map")
-    return None
+    return _alone(by_itself) if len(by_itself) == 1 else None
+
+
+def _alone(by_itself: list[str]) -> Finding | None:
+    """The networks that are in no family with others."""
+    if not by_itself:
+        return None
+    verb = "is" if len(by_itself) == 1 else "are each"
+    return Finding(
+        f"{listed(by_itself)} {verb} in no family with any other network.", "Families are tested on the map.", "map"
+    )
 
 
 # --- what to do next ---------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ block("attacks", "own", (place, data) => {
     const y = order.map((_, k) => k), own = order.map(k => data.own[k]), wide = roomOf(place);
     Plotly.react(picture, [{type: "scatter", mode: "markers", x: own.map(o => o.rate), y, hoverinfo: "none", marker: {size: 10, color: order.map(k => colourOf(familyOf(data.networks[k]))), symbol: order.map(k => MARKS[Math.max(0, familyOf(data.networks[k])) % 10])},
       error_x: {type: "data", symmetric: false, array: own.map(o => o.high - o.rate), arrayminus: own.map(o => o.rate - o.low), thickness: 1.5, color: css("soft")}}],
-    layout({width: wide, height: 80 + Math.max(16, Math.min(24, 900 / order.length)) * order.length, margin: {l: Math.min(220, wide * .42), r: 18, t: 8, b: 46}, xaxis: axis({range: [-.02, 1.04], tickformat: ".0%", title: {text: "share of inputs on which it is fooled", font: {size: 11}}}),
+    layout({width: wide, height: 80 + Math.max(16, Math.min(24, 900 / order.length)) * order.length, margin: {l: Math.min(220, wide * .42), r: 18, t: 8, b: 46}, xaxis: shares(wide, {range: [-.02, 1.04], title: {text: "share of inputs on which it is fooled", font: {size: 11}}}),
       yaxis: axis({tickvals: y, ticktext: order.map(k => plain(cut(NETS[data.networks[k]].short, 24)) + " "), range: [order.length - .5, -.5], tickfont: {size: order.length > 40 ? 9 : 11}})}), CONFIG);
     if (picture.dataset.ready) return;
     picture.dataset.ready = "1";
@@ -29,8 +29,8 @@ block("attacks", "own", (place, data) => {
 const listed = (title, lines, rows) => el("div", {}, el("h3", {}, title), el("ul", {class: "gaps"}, ...lines.map(line => el("li", {}, line))), table(() => rows.map(row => row.map(cell => cell === null ? NaN : cell))));
 block("attacks", "picks", (place, data) => {
   const box = el("div", {class: "row"});
-  if (data.ensemble) box.append(listed("An ensemble to pick: " + data.ensemble.members.join(", "), data.ensemble.reasons, [["choice", ...data.ensemble.columns], ...data.ensemble.rows]));
-  if (data.teacher) box.append(listed(`A teacher for ${data.teacher.student}: ${data.teacher.teacher}`, data.teacher.reasons, [["teacher", "similarity", "same family", "accuracy", "considered"], ...data.teacher.rows]));
+  if (data.ensemble) box.append(listed((data.ensemble.sure ? "An ensemble to pick: " : "An ensemble to try (not enough data to say that it beats random members): ") + data.ensemble.members.join(", "), data.ensemble.reasons, [["choice", ...data.ensemble.columns], ...data.ensemble.rows]));
+  if (data.teacher) box.append(listed(`A teacher to try for ${data.teacher.student}: ${data.teacher.teacher}`, data.teacher.reasons, [["teacher", "similarity", "same family", "accuracy", "considered"], ...data.teacher.rows]));
   if (data.importance) box.append(listed("Which components explain attack transfer", [`R² ${num(data.importance.r2)}, on held-out pairs ${num(data.importance.r2_held_out)}`,
     ...data.importance.rows.slice(0, 5).map(row => `${row[0]}: R² drops by ${num(row[1])} if it is shuffled, on held-out pairs by ${num(row[2])}`)], [["component", "all pairs", "held out"], ...data.importance.rows]));
   place.append(box);

@@ -137,4 +137,6 @@ const legend = () => !DATA.families.length ? el("span") : el("div", {class: "leg
 const layout = more => ({paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: {color: css("ink"), size: 12,
   family: "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"}, showlegend: false, dragmode: false, hovermode: "closest", ...more});
 const axis = more => ({fixedrange: true, zeroline: false, gridcolor: css("line"), linecolor: css("line"), tickcolor: css("line"), ...more});
+// An axis of shares: as many ticks as stay level.
+const shares = (wide, more) => axis({tickformat: ".0%", tickangle: 0, tickvals: wide < 420 ? [0, .5, 1] : [0, .2, .4, .6, .8, 1], ...more});
 const CONFIG = {displayModeBar: false, responsive: false};

@@ -4,7 +4,7 @@ block("classes", "films", (place, data) => {
   const now = {film: 0, kind: 0, frame: 0};
   const film = () => data.films[now.film], kinds = () => film().kinds.map(kind => kind.title);
   const slider = el("input", {type: "range", min: 0, "aria-label": "epoch", oninput: () => { now.frame = Number(slider.value); draw(); refresh(); }});
-  const epoch = el("b"), bar = el("label", {class: "wide"}, epoch, slider), head = controls(), curves = el("div", {class: "row"});
+  const epoch = el("b"), bar = el("label", {class: "wide"}, epoch, slider), head = controls(), curves = el("div", {class: "row curves"});
   const packs = new Map(), gridOf = kind => { if (!packs.has(kind)) packs.set(kind, unpack(kind.frames)); return packs.get(kind); };
   const setup = () => {
     now.kind = Math.min(now.kind, kinds().length - 1); now.frame = film().epochs.length - 1;
@@ -18,19 +18,18 @@ block("classes", "films", (place, data) => {
   const at = (i, j) => { const f = film(), grid = gridOf(f.kinds[now.kind]); return grid.at(now.frame * f.classes.length + i, j); };
   const drawCurves = () => {
     const f = film();
-    curves.replaceChildren(...f.curves.slice(0, 6).map(curve => {
-      const picture = el("div", {class: "chart"}), wide = Math.min(340, Math.max(220, roomOf(place, 1100) / 3 - 30));
-      setTimeout(() => {
-        const shapes = f.phases.map(end => ({type: "line", x0: end, x1: end, yref: "paper", y0: 0, y1: 1, line: {color: css("soft"), width: 1, dash: "dot"}}));
-        if (curve.chance !== null) shapes.push({type: "line", xref: "paper", x0: 0, x1: 1, y0: curve.chance, y1: curve.chance, line: {color: css("soft"), width: 1.5, dash: "dash"}});
-        Plotly.newPlot(picture, [{type: "scatter", mode: "lines+markers", x: f.all, y: curve.values, hoverinfo: "none", line: {color: COLOURS[0], width: 2}, marker: {size: 4}}],
+    const wide = Math.min(340, Math.max(220, roomOf(place, 1100) / 3 - 30)), shown = f.curves.slice(0, 6), pictures = shown.map(() => el("div", {class: "chart"}));
+    curves.replaceChildren(...pictures);
+    shown.forEach((curve, k) => {  // at once: what is drawn later is missing in print
+      const picture = pictures[k];
+      const shapes = f.phases.map(end => ({type: "line", x0: end, x1: end, yref: "paper", y0: 0, y1: 1, line: {color: css("soft"), width: 1, dash: "dot"}}));
+      if (curve.chance !== null) shapes.push({type: "line", xref: "paper", x0: 0, x1: 1, y0: curve.chance, y1: curve.chance, line: {color: css("soft"), width: 1.5, dash: "dash"}});
+      Plotly.newPlot(picture, [{type: "scatter", mode: "lines+markers", x: f.all, y: curve.values, hoverinfo: "none", line: {color: COLOURS[0], width: 2}, marker: {size: 4}}],
           layout({width: wide, height: 190, margin: {l: 42, r: 8, t: 26, b: 34}, shapes, title: {text: plain(curve.title), font: {size: 12}, x: 0, xanchor: "left"},
             xaxis: axis({title: {text: "epoch", font: {size: 11}}, tickfont: {size: 10}, nticks: 6}), yaxis: axis({tickfont: {size: 10}, nticks: 5})}), CONFIG);
-        picture.on("plotly_hover", e => say([curve.title, `epoch ${e.points[0].x}: ${num(e.points[0].y)}`, ...(curve.chance === null ? [] : [`chance ${num(curve.chance)}`])], e.event.clientX, e.event.clientY));
-        picture.on("plotly_unhover", hush);
-      });
-      return picture;
-    }));
+      picture.on("plotly_hover", e => say([curve.title, `epoch ${e.points[0].x}: ${num(e.points[0].y)}`, ...(curve.chance === null ? [] : [`chance ${num(curve.chance)}`])], e.event.clientX, e.event.clientY));
+      picture.on("plotly_unhover", hush);
+    });
   };
   setup();
   const draw = heat(matrix, () => {
@@ -40,6 +39,7 @@ block("classes", "films", (place, data) => {
       tip: (i, j) => [i === j ? f.classes[i] : `${f.classes[i]} and ${f.classes[j]}`, `${f.kinds[now.kind].title}: ${num(at(i, j))}`, ...(bar.hidden ? [] : [`epoch ${f.epochs[now.frame]}`])]};
   });
   charts.push(drawCurves);
+  place.append(el("p", {class: "caption"}, data.short_names));
   place.append(table(() => { const f = film(); return [["", ...f.classes], ...f.classes.map((name, i) => [name, ...f.classes.map((_, j) => at(i, j))])]; }));
 });
 block("classes", "confusion", (place, data) => {

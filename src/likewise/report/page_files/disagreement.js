@@ -8,6 +8,7 @@ block("disagreement", "agreement", (place, data) => {
   place.append(el("h3", {}, "Which measures rank pairs alike?"));
   heat(place, () => ({title: "Rank agreement of measures", rows: data.labels.map((l, k) => l), columns: data.labels, range: [-1, 1], diverging: true,
     words: ["opposite", "the same"], self: true, value: (i, j) => grid.rho.at(i, j), tip: lines, borders: data.kinds.flatMap((k, i) => i && k !== data.kinds[i - 1] ? [i] : [])}));
+  if (data.stands_for.length) place.append(el("p", {class: "caption"}, data.stands_for.join("; ") + "."));
   place.append(table(() => [["measure", "other", "agreement", "low", "high", "p", "q", "networks"],
     ...data.labels.flatMap((a, i) => data.labels.flatMap((b, j) => i < j ? [[a, b, ...["rho", "low", "high", "p", "q", "networks"].map(k => grid[k].at(i, j))]] : []))]));
 });
@@ -27,7 +28,7 @@ block("disagreement", "gaps", (place, data) => {
     Plotly.react(picture, [...lines, ...data.views.map((view, v) => ({type: "scatter", mode: "markers", name: view.name, x: shown.map(gap => { const r = ranks[v].at(gap.a, gap.b); return Number.isNaN(r) ? null : r; }), y,
       hoverinfo: "none", showlegend: true, marker: {size: 11, color: COLOURS[v], symbol: MARKS[v]}}))].map((t, k) => k < lines.length ? {...t, showlegend: false} : t),
     layout({width: wide, height: 110 + 24 * shown.length, showlegend: true, legend: {orientation: "h", y: 1.02, yanchor: "bottom", x: 0}, margin: {l: Math.min(260, wide * .45), r: 20, t: 34, b: 46},
-      xaxis: axis({range: [-.04, 1.04], tickformat: ".0%", nticks: 6, title: {text: "pairs that are less alike", font: {size: 11}}}),
+      xaxis: shares(wide, {range: [-.04, 1.04], title: {text: "pairs that are less alike", font: {size: 11}}}),
       yaxis: axis({tickvals: y, ticktext: shown.map(name), range: [shown.length - .5, -.5], tickfont: {size: 10}})}), CONFIG);
     if (!picture.dataset.ready) {
       picture.dataset.ready = "1";

@@ -64,8 +64,8 @@ block("matrix", "matrix", place => {
     return similarities(m, orderOf(chosen.order, m), {families: chosen.order === 0});
   });
   place.append(direction, table(() => {
-    const m = measures[chosen.measure], rows = [["a", "b", m.label, "chance", "q", "low", "high", "rank"]];
-    NETS.forEach((a, i) => NETS.forEach((b, j) => i < j && rows.push([a.name, b.name, ...["values", "null", "q", "low", "high", "ranks"].map(k => cellOf(m, k, i, j))])));
+    const m = measures[chosen.measure], ranked = NETS.length > 2, rows = [["a", "b", m.label, "chance", "q", "low", "high", ...(ranked ? ["rank"] : [])]];
+    NETS.forEach((a, i) => NETS.forEach((b, j) => i < j && rows.push([a.name, b.name, ...["values", "null", "q", "low", "high", ...(ranked ? ["ranks"] : [])].map(k => cellOf(m, k, i, j))])));
     return rows;
   }));
 });
@@ -93,7 +93,7 @@ block("matrix", "pair", place => {
     Plotly.react(picture, [{type: "scatter", mode: "markers", x: known, y: measures.map((_, k) => k), hoverinfo: "none",
       marker: {size: 11, symbol: measures.map(m => MARKS[kinds.indexOf(m.view)]), color: measures.map(m => COLOURS[kinds.indexOf(m.view)])}}],
     layout({width: roomOf(place, 900), height: 70 + 20 * measures.length, margin: {l: Math.min(230, roomOf(place) * .45), r: 18, t: 8, b: 46},
-      xaxis: axis({range: [-.04, 1.04], tickformat: ".0%", nticks: 6, title: {text: "pairs that are less alike", font: {size: 11}}}),
+      xaxis: shares(roomOf(place, 900), {range: [-.04, 1.04], title: {text: "pairs that are less alike", font: {size: 11}}}),
       yaxis: axis({tickvals: measures.map((_, k) => k), ticktext: measures.map(m => plain(cut(m.label, 24)) + " "), range: [measures.length - .5, -.5], tickfont: {size: 11}})}), CONFIG);
     if (!picture.dataset.ready) {
       picture.dataset.ready = "1";
@@ -130,7 +130,7 @@ function drawMap(picture, one, {wide, tall, square, marker = null}) {
     marker: {size: 13, line: {width: 1, color: css("panel")}, symbol: all.map(i => MARKS[Math.max(0, familyOf(i)) % 10]), color: all.map(i => colourOf(familyOf(i))), ...marker}}],
   layout({width: wide, height: tall, margin: {l: 30, r: 14, t: 10, b: 30},
     xaxis: axis({showticklabels: false, automargin: false, title: {text: "first direction of the map", font: {size: 11}, standoff: 6}}),
-    yaxis: axis({showticklabels: false, scaleanchor: square ? "x" : undefined, title: {text: "second", font: {size: 11}, standoff: 6}})}), CONFIG);
+    yaxis: axis({showticklabels: false, scaleanchor: square ? "x" : undefined, title: {text: "second direction", font: {size: 11}, standoff: 6}})}), CONFIG);
   if (picture.dataset.ready) return;
   picture.dataset.ready = "1";
   picture.on("plotly_hover", e => { const i = e.points[0].pointIndex, net = NETS[i];

@@ -209,7 +209,8 @@ def _ensemble_rows(pick: Pick) -> dict[str, Any]:
     assert pick.held_out is not None
     frame = pick.held_out.to_frame()
     rows = [[str(name), *map(rounded, row)] for name, row in zip(frame.index, frame.to_numpy().tolist(), strict=True)]
-    facts = {"members": list(pick.members), "reasons": list(pick.reasons)}
+    sure = pick.held_out.gains["random"].low > 0
+    facts = {"members": list(pick.members), "reasons": list(pick.reasons), "sure": sure}
     return {**facts, "columns": list(frame.columns), "rows": rows}
 
 

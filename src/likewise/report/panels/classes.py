@@ -21,6 +21,12 @@ from likewise.matrices.score import LEVEL
 from likewise.report.panels.panel import Finding, Material, Panel, counted, pack, rounded, tested
 from likewise.report.runs import Runs
 
+SHORT_NAMES = (
+    "NCSM, CCSM and TNCSM: matrices of class similarity, from the classifier's weights, from confusions, and from the "
+    "mean features of classes. SAI (similarity alignment index): how far two of them agree. WSI (weights similarity "
+    "index): how alike the rows of the classifier are. NIDM and WIDM: how near mistakes are to the truth, by the "
+    "network's own similarity and by WordNet."
+)
 FRAMES = 40  # epochs in the slider
 CONFUSED = "The networks confuse "
 
@@ -44,7 +50,7 @@ def panel(material: Material) -> Panel | None:
     films = [film for film in [*trainings, *saved] if film is not None]
     findings = [*_alignment(runs)]
     answer = f"{counted(len(runs.inspections), 'training')} watched."
-    data: dict[str, Any] = {"films": films, "confusion": None}
+    data: dict[str, Any] = {"films": films, "confusion": None, "short_names": SHORT_NAMES}
     if confusions is not None:
         findings += [*_most_confused(confusions), *_class_difference(confusions)]
         answer += _most_frequent(confusions)
@@ -64,10 +70,7 @@ def panel(material: Material) -> Panel | None:
         "Matrices are of classes: how alike a network's weights, mistakes or features make them, 1 on the diagonal. "
         "The slider moves through the epochs of a training; curves show the indices of every epoch, their chance level "
         "dashed, and the ends of its phases dotted. In the confusion matrix, rows are true classes and columns are "
-        "answers. Short names are those of the paper: NCSM, CCSM and TNCSM are matrices of class similarity, from the "
-        "classifier's weights, from confusions, and from the mean features of classes; SAI (similarity alignment "
-        "index) is how far two of them agree; WSI (weights similarity index) how alike the rows of the classifier are; "
-        "NIDM and WIDM say how near mistakes are to the truth, by the network's own similarity and by WordNet.",
+        "answers.",
         data,
         (),
         ("films", "confusion"),

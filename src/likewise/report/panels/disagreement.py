@@ -16,6 +16,7 @@ from likewise.matrices.score import LEVEL
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.report.grids import ScoreGrid, ViewRanks, comparable_scores
 from likewise.report.panels.panel import Finding, Material, Panel, counted, pack, rounded
+from likewise.report.words import full_name, with_full_name
 
 PERMUTATIONS, RESAMPLES, MANY = 1999, 200, 30  # half of both from so many pairs of measures on
 FEW = 4  # rank agreement needs so many networks
@@ -37,9 +38,17 @@ class Gap:
     @property
     def sentence(self) -> str:
         """In words."""
+        return self._sentence(self.more, self.less)
+
+    @property
+    def spelled_out(self) -> str:
+        """In words, with what short names of measures stand for."""
+        return self._sentence(with_full_name(self.more), with_full_name(self.less))
+
+    def _sentence(self, more: str, less: str) -> str:
         return (
-            f"by {self.more}, {self.a} and {self.b} are among the {_share(1 - self.high)} most alike pairs; by "
-            f"{self.less}, among the {_share(self.low)} least."
+            f"by {more}, {self.a} and {self.b} are among the {_share(1 - self.high)} most alike pairs; by {less}, "
+            f"among the {_share(self.low)} least."
         )
 
 
@@ -74,6 +83,7 @@ def panel(material: Material) -> Panel | None:
             "agreement": None if correlations is None else {name: pack(grid) for name, grid in correlations.items()},
             "labels": [score.label for score in scores],
             "kinds": [score.view for score in scores],
+            "stands_for": [f"{score.label}: {words}" for score in scores if (words := full_name(score.label))],
             "views": [{"name": view.name, "ranks": pack(view.ranks)} for view in views],
             "gaps": [
                 {
@@ -112,10 +122,10 @@ def _findings(gaps: Sequence[Gap], networks: int) -> tuple[Finding, ...]:
     gap = next((gap for gap in gaps if gap.significant), gaps[0])
     ranks = f"Ranks {gap.high:.2f} and {gap.low:.2f} of 1; their intervals"
     if gap.significant:
-        text = f"The views disagree most on {gap.a} and {gap.b}: {gap.sentence}"
+        text = f"The views disagree most on {gap.a} and {gap.b}: {gap.spelled_out}"
         evidence = f"{ranks}, widened for the number of pairs, lie apart."
     else:
-        text = f"Not enough data to say whether the views disagree on any pair. The widest gap: {gap.sentence}"
+        text = f"Not enough data to say whether the views disagree on any pair. The widest gap: {gap.spelled_out}"
         evidence = f"{ranks} overlap, or there are none (n = {networks} networks)."
     return (Finding(text, evidence, "disagreement", gap.significant),)
 
@@ -125,7 +135,7 @@ def _advice(gaps: Sequence[Gap]) -> Iterator[Finding]:
     gap = next((gap for gap in gaps if gap.significant), None)
     if gap is not None:
         evidence = "The intervals of its ranks, widened for the number of pairs, lie apart."
-        yield Finding(f"Look at {gap.a} and {gap.b} first: {gap.sentence}", evidence, "disagreement")
+        yield Finding(f"Look at {gap.a} and {gap.b} first: {gap.spelled_out}", evidence, "disagreement")
 
 
 def rank_agreement(scores: Sequence[ScoreGrid], far: Array | None = None, *, seed: int = 0) -> dict[str, Array] | None:

@@ -62,11 +62,10 @@ def _answer(score: ScoreGrid, names: Sequence[str]) -> str:
     if not score.has_null:
         return f"{text}. What chance gives was not tested."
     beyond = int((score.q[upper] <= LEVEL).sum())
-    number = (
-        f"All {len(pairs)} pairs are"
-        if beyond == len(pairs) > 1
-        else f"{beyond} of {counted(len(pairs), 'pair')} {'is' if beyond == 1 else 'are'}"
-    )
+    if len(pairs) == 1:
+        return f"{text}. That is {'' if beyond else 'no '}more alike than chance (q {'≤' if beyond else '>'} 0.05)."
+    some = f"{beyond} of {len(pairs)} pairs {'is' if beyond == 1 else 'are'}"
+    number = f"All {len(pairs)} pairs are" if beyond == len(pairs) else some
     return f"{text}. {number} more alike than chance (q ≤ 0.05)."
 
 

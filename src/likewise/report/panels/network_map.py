@@ -66,7 +66,9 @@ def _finding(families: Families) -> Finding:
     clusters = families.clusters
     groups, measure = clusters.groups(), clusters.matrix.measure
     several, alone = [group for group in groups if len(group) > 1], [group[0] for group in groups if len(group) == 1]
-    members = "; ".join(map(_members, several[:4])) + (f"; {len(several) - 4} more" if len(several) > 4 else "")
+    members = "; ".join(map(_members, several[:4]))
+    if len(several) > 4:
+        members += f"; and {len(several) - 4} more famil{'y' if len(several) == 5 else 'ies'}"
     count = f"There are {len(several)} families" if len(several) > 1 else "There is one family"
     text = f"{count} by {measure}: {members}." + (f" Alone: {_members(alone)}." if alone else "")
     if clusters.k == 1:

@@ -205,9 +205,9 @@ def public(module: ModuleType) -> Iterator[tuple[str, object]]:
             yield key, value
         if inspect.isclass(value):
             for inner, member in vars(value).items():
-                if not inner.startswith("_") and isinstance(
-                    member, (FunctionType, classmethod, staticmethod, property)
-                ):
+                if inner.startswith("_") or getattr(member, "__module__", module.__name__) != module.__name__:
+                    continue  # what a library adds to a class when it is first used
+                if isinstance(member, (FunctionType, classmethod, staticmethod, property)):
                     yield f"{key}.{inner}", member
 
 

@@ -236,6 +236,17 @@ def test_every_command_has_a_section_and_a_page() -> None:
     assert [page for page in made["PAGES"].values() if not (ROOT / "docs" / page).exists()] == []
 
 
+def test_every_study_opens_with_five_lines() -> None:
+    """The list of what is here of the four papers is none: it has a summary per paper."""
+    nav = (ROOT / "mkdocs.yml").read_text().partition("  - Studies:\n")[2].partition("  - Reference:")[0]
+    studies = [name for name in re.findall(r": ([\w/-]+\.md)$", nav, re.M) if name != "papers.md"]
+    assert len(studies) > 9
+    for name in studies:
+        opening = re.match(r"# .+\n\n## In five lines\n\n((?:- .+\n)+)\n", (ROOT / "docs" / name).read_text())
+        assert opening is not None, name
+        assert len(opening[1].splitlines()) == 5, name
+
+
 def test_every_page_is_in_the_site() -> None:
     listed = re.findall(r"(?:- |: )([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
     assert sorted(listed) == sorted(str(page.relative_to(ROOT / "docs")) for page in PAGES[1:])

@@ -12,6 +12,7 @@ from likewise.cli.compare import compare
 from likewise.cli.report import report
 from likewise.errors import InputError
 from likewise.matrices.layers import LayerMatrix
+from likewise.work.store import Store
 from tests.cli.conftest import invoke
 from tests.helpers import sentence
 from tests.report.helpers import arrays, data_of
@@ -63,3 +64,26 @@ def test_inputs_need_a_folder(tmp_path: Path) -> None:
         np.save(tmp_path / f"{name}.npy", values)
     words = (str(tmp_path / "net-0.npy"), str(tmp_path / "net-1.npy"), "--inputs")
     assert sentence(InputError, invoke, compare, *words) == "--inputs keeps a file. Say where, as in --out runs/first."
+
+
+def test_a_run_that_was_killed_says_which_command_resumes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = []
+    for name, values in arrays(4, n=30).items():
+        files.append(str(tmp_path / f"{name}.npy"))
+        np.save(files[-1], values)
+    put, out = Store.put_many, tmp_path / "run"
+
+    def kill(self: Store, scores: object) -> None:
+        put(self, list(scores)[:1])  # type: ignore[call-overload]
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "put_many", kill)
+        with pytest.raises((SystemExit, KeyboardInterrupt)):
+            main(["compare", *files, "--measure", "cka", "--out", str(out)])
+    assert not (out / "matrices").exists()
+    with pytest.raises(SystemExit):
+        main(["report", str(out), "-o", str(tmp_path / "r.html")])
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "was stopped: 1 of 6 pairs has a score" in text
+    assert f"likewise compare {' '.join(files)} --measure cka --out {out}" in text

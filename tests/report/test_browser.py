@@ -158,15 +158,38 @@ def test_a_table_holds_the_numbers_of_the_measure_that_is_shown(opened: Browser)
 
 def test_cells_hold_their_numbers_and_the_diagonal_is_one(opened: Browser) -> None:
     picture = "document.querySelector('#matrix .js-plotly-plot')"
-    text = opened.run(f"{picture}.data[0].text")
-    assert [text[i][i] for i in range(6)] == ["1"] * 6
+    written = f"{picture}.data.filter(t => t.mode === 'text').flatMap(t => t.text.map((s, k) => [t.y[k], t.x[k], s]))"
+    text = {(i, j): number for i, j, number in opened.run(written)}
+    assert [text[i, i] for i in range(6)] == ["1"] * 6
+    assert len(text) == 36
     values = opened.run(f"{picture}.data[0].z")
     order = opened.run("orderOf(0, measures[0])")
     for i, row in enumerate(values):
         for j, value in enumerate(row):
             assert value == pytest.approx(opened.run(f"cellOf(measures[0], 'values', {order[i]}, {order[j]})"))
-            assert float(text[i][j].strip("()†")) == pytest.approx(value, abs=0.0051)
+            assert float(text[i, j].strip("()†")) == pytest.approx(value, abs=0.0051)
     assert opened.run(f"[{picture}.data[0].zmin, {picture}.data[0].zmax]") == [0, 1]
+
+
+def test_numbers_stand_out_from_every_colour(opened: Browser) -> None:
+    """Black or white on each colour of both scales, whichever has the contrast of 4.5 that the WCAG ask of text."""
+    shares = """(function* () { for (const scale of [SCALE, SPREAD]) for (let k = 0; k <= 100; k++) {
+        const at = k / 100 * (scale.length - 1), low = Math.min(scale.length - 2, Math.floor(at));
+        yield [[low, low + 1].map(i => scale[i]), at - low, inkOn(scale, k / 100)]; } })()"""
+
+    def light(colour: str) -> np.ndarray:
+        return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+
+    def luminance(rgb: np.ndarray) -> float:
+        linear = np.where(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    seen = set()
+    for (low, high), share, ink in opened.run(f"[...{shares}]"):
+        ground, letter = luminance(light(low) + share * (light(high) - light(low))), luminance(light(ink))
+        assert (max(ground, letter) + 0.05) / (min(ground, letter) + 0.05) > 4.5
+        seen.add(ink)
+    assert seen == {"#000000", "#ffffff"}
 
 
 def test_every_chart_is_saved_as_svg(opened: Browser) -> None:
@@ -251,22 +274,25 @@ def test_everything_is_drawn_before_it_is_printed(opened: Browser) -> None:
 
 
 def test_words_stay_whole_on_a_narrow_screen(opened: Browser) -> None:
-    """The table of networks scrolls by itself rather than breaking its words."""
+    """The table of networks scrolls by itself rather than breaking its words; an interval has a line of its own."""
     opened.size(360, 900)
     try:
         until(lambda: opened.run("innerWidth") == 360, "the width")
         lines = opened.run(
             """[...document.querySelectorAll('.networks th, .networks .short')].map(cell => {
-                const range = document.createRange();
-                range.selectNodeContents(cell);
-                const rows = new Set([...range.getClientRects()].map(box => Math.round(box.bottom)));
+                const rows = new Set(), texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+                while (texts.nextNode()) {
+                    const range = document.createRange();
+                    range.selectNodeContents(texts.currentNode);
+                    for (const box of range.getClientRects()) if (box.width > 1) rows.add(Math.round(box.bottom));
+                }
                 return [cell.textContent, cell.className, rows.size]; })"""
         )
     finally:
         opened.size(1200, 900)
     assert {"network", "accuracy (95 % interval)", "family"} & {text for text, *_ in lines}
     for text, kind, rows in lines:
-        assert rows <= (1 if kind == "short" else len(re.split(r"[\s-]+", text))), text
+        assert rows <= (1 + text.count("[") if kind == "short" else len(re.split(r"[\s-]+", text))), text
 
 
 def test_dark_and_light_follow_the_reader(opened: Browser) -> None:

@@ -129,7 +129,7 @@ def test_a_table_has_no_empty_columns() -> None:
     html = render(contents(Runs(matrices=[matrix(blocks((4, 4)), "cka")])))
     assert re.findall(r'<th scope="col">(.*?)</th>', html) == ["network", "family", "nearest, by cka"]
     html = render(contents(zoo(0.2, odd=True)))
-    heads = ["network", "accuracy (95 % interval)", "family", "nearest, by cka-debiased", "note"]
+    heads = ["network", "accuracy (95 % interval)", "family", "nearest, by cka-debiased"]
     assert re.findall(r'<th scope="col">(.*?)</th>', html) == heads
 
 

@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run a command, turning our own errors into one line."""
     from likewise._base.progress import progress_as
     from likewise.cli._print import echo
-    from likewise.cli._words import check, progress_style, spread
+    from likewise.cli._words import UNDER_WAY, check, progress_style, spread
     from likewise.errors import LikewiseError
 
     typed = list(sys.argv[1:] if arguments is None else arguments)
@@ -45,6 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
         style, typed = progress_style([word for word in typed if word not in ("--debug", "--quiet")])
         words = spread(typed) or ["--help"]
         check(words)
+        UNDER_WAY.set(tuple(words))
         with progress_as("none" if quiet else style), warnings.catch_warnings() if quiet else nullcontext():
             if quiet:
                 warnings.simplefilter("ignore")

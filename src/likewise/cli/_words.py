@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from contextvars import ContextVar
 from importlib import import_module
 from itertools import pairwise, zip_longest
 from pathlib import Path
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from likewise._base.progress import Style
 
 COMMAND = "command.txt"
+UNDER_WAY: ContextVar[tuple[str, ...]] = ContextVar("the words of the command that runs", default=())
 LISTS = {"--measure": "--measure", "-m": "--measure", "--measures": "--measures", "--grounding": "--grounding"}
 
 
@@ -126,12 +129,17 @@ def views(files: list[str], data: str | None, memory: str | None) -> dict[str, A
 
 
 def claim_out(out: Path | None, *older: str) -> Path | None:
-    """Make the folder of --out ours before anything is computed, and return its store; `older` is as in `claim`."""
+    """Make the folder of --out ours before anything is computed, and return its store; `older` is as in `claim`.
+
+    The command is written there at once, so that a report of a run that was killed says how to resume it.
+    """
     from likewise._base.folders import claim
 
     if out is None:
         return None
     claim(out, older=(COMMAND, *older))
+    if UNDER_WAY.get() and not os.path.lexists(out / COMMAND):
+        record(list(UNDER_WAY.get()))
     return out / "store"
 
 

@@ -206,7 +206,6 @@ def render(page: Contents, title: str | None = None) -> str:
         pictures=page.pictures(),
         families=page.networks.families is not None and page.networks.families.clusters.k > 1,
         known=any(row.accuracy == row.accuracy for row in page.summary.rows),
-        noted=any(row.note for row in page.summary.rows),
         colours=COLOURS,
         signs=SIGNS,
         findings=page.findings,

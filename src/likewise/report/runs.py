@@ -229,7 +229,7 @@ def _reached(done: dict[str, Any]) -> str:
     """How far a comparison came, in words."""
     wanted = " and ".join(done["wanted"])
     lacks = f"; {wanted} {'was' if len(done['wanted']) == 1 else 'were'} not reached" if wanted else ""
-    return f"{done['pairs']} of {done['of']} pairs have a score{lacks}"
+    return f"{done['pairs']} of {done['of']} pairs {'has' if done['pairs'] == 1 else 'have'} a score{lacks}"
 
 
 def _transfer(folder: Path, runs: Runs) -> None:

@@ -47,14 +47,14 @@ function block(panel, name, draw) {
 const tables = [];
 const refresh = () => tables.forEach(made => made.refresh());
 const printing = () => document.body.classList.contains("print");
-const roomOf = (place, most = 1000) => Math.max(200, Math.min(place.clientWidth || 600, printing() ? 640 : most));
+const roomOf = (place, most = 1000) => Math.max(200, Math.min(place.clientWidth || 600, printing() ? (place.parentElement?.classList.contains("pictures") && place.parentElement.childElementCount > 1 ? 312 : 640) : most));
 const watch = new IntersectionObserver(seen => seen.forEach(each => each.isIntersecting && start(each.target)), {rootMargin: "600px"});
 function start(place) {
   const known = drawn.get(place);
   if (known.begun) return;
   known.begun = true;
   known.start();
-  if (place.querySelector(".chart") && place.dataset.panel !== "summary") place.append(saveButton(place));
+  if (place.querySelector(".chart:not([hidden])") && place.dataset.panel !== "summary") place.append(saveButton(place));
 }
 // Pictures for a paper: every chart of a block as a file of vectors, black on white whatever the page looks like.
 function saveButton(place) {

@@ -53,7 +53,7 @@ block("classes", "confusion", (place, data) => {
     let most = 1;
     found.classes.forEach((_, i) => found.classes.forEach((_, j) => { if (i !== j) most = Math.max(most, Math.abs(at(i, j))); }));
     const differ = now.other >= 0;
-    return {title: "Mistakes", rows: found.classes, columns: found.classes, range: differ ? [-most, most] : [0, most], diverging: differ, words: differ ? ["the second more", "the first more"] : ["mistakes", "mistakes; white: right answers"], largest: 34,
+    return {title: "Mistakes", rows: found.classes, columns: found.classes, range: differ ? [-most, most] : [0, most], diverging: differ, words: differ ? ["the second more", "the first more"] : ["mistakes", "mistakes; no colour: right answers"], largest: 34,
       yTitle: "true class", xTitle: "answer", plain: (i, j) => i === j && !differ, text: (i, j) => String(Math.round(at(i, j))),
       value: at, tip: (i, j) => [i === j ? `${found.classes[i]} is right` : `${found.classes[i]} taken for ${found.classes[j]}`, `${differ ? "difference " : ""}${Math.round(at(i, j))} inputs`]};
   });

@@ -1,6 +1,13 @@
 // A matrix with names: square cells with their numbers, names that stay readable, hover and arrow keys, a scale in words.
 const NUMBERED = 20;  // names per side up to which numbers are written in
 const brief = v => { const a = Math.abs(v); return (a >= 1e4 ? v.toExponential(0) : a >= 100 ? v.toFixed(0) : a >= 10 ? v.toFixed(1) : v.toFixed(2)).replace(/\.0+$/, "").replace(/^(-?)0\./, "$1.").replace(/^-0$/, "0"); };
+// Black or white, whichever stands out from a colour of the scale (relative luminance as by the WCAG).
+const inkOn = (stops, share) => {
+  const at = Math.max(0, Math.min(1, share)) * (stops.length - 1), k = Math.min(stops.length - 2, Math.floor(at));
+  const parts = [1, 3, 5].map(c => { const [p, q] = [stops[k], stops[k + 1]].map(stop => parseInt(stop.slice(c, c + 2), 16)); return (p + (q - p) * (at - k)) / 255; })
+    .map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+  return .2126 * parts[0] + .7152 * parts[1] + .0722 * parts[2] > .179 ? "#000000" : "#ffffff";
+};
 function heat(place, get) {
   const picture = el("div", {class: "chart"}), readout = el("p", {class: "readout"});
   const scale = el("div", {class: "scale"}), wide = el("input", {type: "checkbox", onchange: () => draw()});
@@ -35,8 +42,15 @@ function heat(place, get) {
     const bare = z.flatMap((row, i) => row.flatMap((_, j) => plainCell(i, j) ? [[i, j]] : []));
     shapes.push(...bare.map(([i, j]) => ({type: "rect", x0: j - .5, x1: j + .5, y0: i - .5, y1: i + .5, layer: "below", fillcolor: css("panel"), line: {width: 0}})));
     const traces = [{type: "heatmap", z, colorscale: colours, reversescale: !!now.reversed, zmin: now.shown[0], zmax: now.shown[1],
-      showscale: false, hoverinfo: "none", xgap: C <= 40 ? 1 : 0, ygap: R <= 40 ? 1 : 0, ...(text ? {text, texttemplate: "%{text}", textfont: {size: size.number}} : {})}];
-    if (text && bare.length) traces.push({type: "scatter", mode: "text", x: bare.map(b => b[1]), y: bare.map(b => b[0]), text: bare.map(b => text[b[0]][b[1]]), hoverinfo: "skip", textfont: {size: size.number, color: css("soft")}});
+      showscale: false, hoverinfo: "none", xgap: C <= 40 ? 1 : 0, ygap: R <= 40 ? 1 : 0}];
+    if (text) {
+      const stops = now.reversed ? [...colours].reverse().map(c => c[1]) : colours.map(c => c[1]), span = now.shown[1] - now.shown[0] || 1;
+      const cells = z.flatMap((row, i) => row.map((v, j) => [i, j, v === null ? css(plainCell(i, j) ? "soft" : "ink") : inkOn(stops, (v - now.shown[0]) / span)])).filter(([i, j]) => text[i][j]);
+      for (const ink of new Set(cells.map(c => c[2]))) {
+        const own = cells.filter(c => c[2] === ink);
+        traces.push({type: "scatter", mode: "text", x: own.map(c => c[1]), y: own.map(c => c[0]), text: own.map(c => text[c[0]][c[1]]), hoverinfo: "skip", textfont: {size: size.number, color: ink}});
+      }
+    }
     if (!text && marked.size) { const marks = now.marks.slice(0, 4000); traces.push({type: "scatter", mode: "markers", x: marks.map(m => m[1]), y: marks.map(m => m[0]), hoverinfo: "skip",
       marker: {symbol: "x-thin", size: Math.max(4, Math.min(9, size.font)), line: {color: "#d62728", width: 1.4}}}); }
     if (size.tree) traces.push(...branches(now.tree).map(b => ({type: "scatter", mode: "lines", x: b[0], y: b[1], xaxis: "x2", hoverinfo: "skip", line: {color: css("soft"), width: 1}})));
@@ -77,18 +91,19 @@ function sizes(place, now, text) {
   const R = now.rows.length, C = now.columns.length, room = roomOf(place, 1100);
   const longest = list => Math.min(26, Math.max(...list.map(text => text.length)));
   const turned = (C > 4 && longest(now.columns) > 3) || longest(now.columns) * 7 > (now.largest ?? 46);
-  const letters = text ? Math.max(1, ...text.flat().map(t => t.length)) : 0, needs = size => letters * size * .6 + 4;
+  const letters = text ? Math.max(1, ...text.flat().map(t => [...t].reduce((sum, letter) => sum + (/[().-]/.test(letter) ? .38 : .64), 0))) : 0, needs = size => letters * size + 4;
   const tree = now.tree && now.rows.length > 2 ? (room < 500 ? 36 : 70) : 0, wide = (now.yTitle ? 20 : 0), high = now.xTitle ? 20 : 0;
   let names = true, cell = 0, left = 0, below = 0, font = 12;
   for (font of [12, 11, 10, 9]) {
-    left = wide + Math.min(room * .42, 14 + longest(now.rows) * font * .62);
+    const needed = 14 + longest(now.rows) * font * .62;
+    left = wide + Math.min(room * .46, needed);
     below = high + 12 + (turned ? 4 + longest(now.columns) * font * .47 : 18);
     cell = Math.min(now.largest ?? 46, (room - left - tree - 8) / C, now.square === false ? 30 : 1e9);
-    if (cell >= font + 1.5) break;
+    if (cell >= font + 1.5 && needed < room * .49) break;
   }
   if (cell < 9) { names = false; left = wide + (now.foldedRows?.length ? 74 : 12); below = high + 46; cell = Math.min(46, (room - left - tree - 8) / C); font = 10; }
   if (text) cell = Math.max(cell, needs(8));  // where that does not fit, the picture scrolls by itself
-  const number = Math.max(8, Math.min(12, Math.floor((cell - 4) / (letters * .6 || 1))));
+  const number = Math.max(8, Math.min(12, Math.floor((cell - 4) / (letters || 1))));
   const tall = now.square === false ? Math.max(16, Math.min(30, cell)) : cell;
   return {names, font, number, turned, tree, width: left + C * cell + tree + 8, height: 6 + R * tall + below, margin: {l: left, r: 8, t: 6, b: below}};
 }

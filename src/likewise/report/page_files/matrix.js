@@ -51,7 +51,8 @@ function similarities(m, order, {families = true, tree = true} = {}) {
     ...(m.view === "attacks" && !m.symmetric ? {yTitle: "attacks", xTitle: "is attacked"} : {}),
     tree: tree && own ? {leaves: NETS.map((_, i) => where.get(i)), merges: m.tree.merges} : null, pick: (i, j) => pickPair(order[i], order[j])};
 }
-const described = (m, notes = true) => `${m.label}${m.stands_for ? ` (${m.stands_for})` : ""}: ${m.summary ? m.summary.replace(/\.$/, "") + "; " : ""}larger is ${m.larger_is}, range ${m.range}` + (m.n ? `, n = ${m.n} inputs` : "") + ". "
+const described = (m, notes = true) => `${m.label}${m.stands_for ? ` (${m.stands_for})` : ""}: ${[m.summary ? m.summary[0].toLowerCase() + m.summary.slice(1).replace(/\.$/, "") : "",
+  notes || !m.summary ? `larger is ${m.larger_is}, range ${m.range}` : "", m.n ? `n = ${m.n} inputs` : ""].filter(part => part).join("; ")}. `
   + (NETS.length <= NUMBERED && (gridOf(m, "q")?.values ?? []).some(q => q > .05) ? "In brackets: no more alike than chance (q > 0.05). " : "") + (notes ? m.notes : []).map(note => note.replace(/\.$/, "") + ".").join(" ");
 block("matrix", "matrix", place => {
   const options = [[0, DATA.families.length ? "by families" : "as clustered"], [4, "by its own tree"], [1, "by names"], ...(NETS.some(net => net.accuracy !== null) ? [[2, "by accuracy"]] : []), [3, "by mean similarity"]];
@@ -104,33 +105,41 @@ block("matrix", "pair", place => {
   chosen.listeners.push(draw);
   chart(draw);
 });
+// The ends of an axis of a map, with room for names.
+function spread(xy, k) {
+  const all = NETS.map((_, i) => xy.at(i, k)), ends = [Math.min(...all), Math.max(...all)], room = (ends[1] - ends[0] || 1) * (k ? .1 : .15);
+  return [ends[0] - room, ends[1] + room];
+}
 // Names beside their points where they fit without covering another; the rest show on hover.
 function placed(xy, width, height, square) {
-  const spans = [0, 1].map(k => { const v = NETS.map((_, i) => xy.at(i, k)); return [Math.min(...v), Math.max(...v)]; });
-  let [sx, sy] = [width * .88 / (spans[0][1] - spans[0][0] || 1), height * .85 / (spans[1][1] - spans[1][0] || 1)];
+  const ends = [0, 1].map(k => spread(xy, k));
+  let [sx, sy] = [width / (ends[0][1] - ends[0][0]), height / (ends[1][1] - ends[1][0])];
   if (square) sx = sy = Math.min(sx, sy);
-  const points = NETS.map((_, i) => [(xy.at(i, 0) - spans[0][0]) * sx, (spans[1][1] - xy.at(i, 1)) * sy]), taken = points.map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
-  return NETS.map((net, i) => {
-    const text = cut(net.short, 22), w = text.length * 6.4, [x, y] = points[i];
-    const spots = {"top center": [x - w / 2, y - 22, x + w / 2, y - 8], "bottom center": [x - w / 2, y + 8, x + w / 2, y + 22], "middle right": [x + 9, y - 7, x + 9 + w, y + 7], "middle left": [x - 9 - w, y - 7, x - 9, y + 7]};
-    for (const [where, box] of Object.entries(spots)) {
-      if (box[0] < -width * .05 || box[2] > width * .97 || taken.some((t, k) => k !== i && box[0] < t[2] && box[2] > t[0] && box[1] < t[3] && box[3] > t[1])) continue;
-      taken.push(box);
-      return [plain(text), where];
-    }
-    return ["", "top center"];
-  });
+  const points = NETS.map((_, i) => [width / 2 + (xy.at(i, 0) - (ends[0][0] + ends[0][1]) / 2) * sx, height / 2 - (xy.at(i, 1) - (ends[1][0] + ends[1][1]) / 2) * sy]), taken = points.map(([x, y]) => [x - 6, y - 6, x + 6, y + 6]);
+  const texts = NETS.map(net => cut(net.short, 22)), labels = NETS.map(() => ["", "top center"]);
+  const spots = i => {
+    const w = texts[i].length * 6.2, [x, y] = points[i];
+    return Object.entries({"top center": [x - w / 2, y - 22, x + w / 2, y - 8], "bottom center": [x - w / 2, y + 8, x + w / 2, y + 22], "middle right": [x + 9, y - 7, x + 9 + w, y + 7], "middle left": [x - 9 - w, y - 7, x - 9, y + 7],
+      "top right": [x + 5, y - 20, x + 5 + w, y - 6], "bottom right": [x + 5, y + 6, x + 5 + w, y + 20], "top left": [x - 5 - w, y - 20, x - 5, y - 6], "bottom left": [x - 5 - w, y + 6, x - 5, y + 20]})
+      .filter(([, box]) => box[0] >= 0 && box[2] <= width && !taken.some((t, k) => k !== i && box[0] < t[2] && box[2] > t[0] && box[1] < t[3] && box[3] > t[1]));
+  };
+  const order = points.map((_, i) => [spots(i).length, i]).sort((a, b) => a[0] - b[0]);  // those with the fewest places first
+  for (const [, i] of order) {
+    const [first] = spots(i);
+    if (first) { taken.push(first[1]); labels[i] = [plain(texts[i]), first[0]]; }
+  }
+  return labels;
 }
 // A map of the networks: marks are families, colours too or something else.
 function drawMap(picture, one, {wide, tall, square, marker = null}) {
   const xy = unpack(one.xy), all = NETS.map((_, i) => i), labelled = wide > 300 && NETS.length <= 120;
-  const labels = labelled ? placed(xy, wide - 40, tall - 40, square) : [];
+  const labels = labelled ? placed(xy, wide - 44, tall - 40, square) : [];
   Plotly.react(picture, [{type: "scatter", mode: labelled ? "markers+text" : "markers", x: all.map(i => xy.at(i, 0)), y: all.map(i => xy.at(i, 1)), hoverinfo: "none",
     text: labels.map(label => label[0]), textposition: labels.map(label => label[1]), textfont: {size: 11, color: css("ink")}, cliponaxis: false,
-    marker: {size: 13, line: {width: 1, color: css("panel")}, symbol: all.map(i => MARKS[Math.max(0, familyOf(i)) % 10]), color: all.map(i => colourOf(familyOf(i))), ...marker}}],
+    marker: {size: 11, line: {width: 1, color: css("panel")}, symbol: all.map(i => MARKS[Math.max(0, familyOf(i)) % 10]), color: all.map(i => colourOf(familyOf(i))), ...marker}}],
   layout({width: wide, height: tall, margin: {l: 30, r: 14, t: 10, b: 30},
-    xaxis: axis({showticklabels: false, automargin: false, title: {text: "first direction of the map", font: {size: 11}, standoff: 6}}),
-    yaxis: axis({showticklabels: false, scaleanchor: square ? "x" : undefined, title: {text: "second direction", font: {size: 11}, standoff: 6}})}), CONFIG);
+    xaxis: axis({showticklabels: false, automargin: false, range: spread(xy, 0), title: {text: "first direction of the map", font: {size: 11}, standoff: 6}}),
+    yaxis: axis({showticklabels: false, range: spread(xy, 1), scaleanchor: square ? "x" : undefined, title: {text: "second direction", font: {size: 11}, standoff: 6}})}), CONFIG);
   if (picture.dataset.ready) return;
   picture.dataset.ready = "1";
   picture.on("plotly_hover", e => { const i = e.points[0].pointIndex, net = NETS[i];

@@ -7,6 +7,6 @@ block("summary", "map", (place, data) => {
 });
 block("summary", "matrix", (place, data) => {
   const m = measures[data.matrix];
-  heat(place, () => ({...similarities(m, orderOf(0, m), {tree: place.clientWidth > 420}), largest: 31}));
+  heat(place, () => ({...similarities(m, orderOf(0, m), {tree: roomOf(place) > 420}), largest: 31}));
   if (data.map === null) place.append(el("p", {class: "caption"}, described(m, false)));
 });

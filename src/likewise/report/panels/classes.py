@@ -41,6 +41,11 @@ class Confusions:
     predictions: Array
     tables: Array
 
+    @property
+    def sound(self) -> Array:
+        """Which networks are right on more than half of the inputs: the mistakes of others are noise."""
+        return np.asarray((self.predictions == self.labels).mean(axis=1) > 0.5)
+
 
 def panel(material: Material) -> Panel | None:
     """Class similarity by epoch, and confusion matrices."""
@@ -161,12 +166,18 @@ def _count(names: Sequence[str], classes: Sequence[str], labels: Array, predicti
 
 
 def _most_frequent(confusions: Confusions) -> str:
-    """The most frequent mistake over all networks."""
-    total, classes = confusions.tables.sum(axis=0), confusions.classes
+    """The most frequent mistake of networks that are right on more than half of the inputs."""
+    sound = confusions.sound
+    total, classes = confusions.tables[sound].sum(axis=0), confusions.classes
     wrong = total.sum() - np.trace(total)
+    if not wrong:
+        return ""
+    who = (
+        "Over all networks" if sound.all() else f"Over the {int(sound.sum())} networks that are right on more than half"
+    )
     i, j = divmod(int(np.where(np.eye(len(total)), -1, total).argmax()), len(total))
     return (
-        f" Over all networks, the most frequent mistake is {classes[j]} instead of {classes[i]}: {int(total[i, j])} of "
+        f" {who}, the most frequent mistake is {classes[j]} instead of {classes[i]}: {int(total[i, j])} of "
         f"{int(wrong)} mistakes."
     )
 
@@ -176,7 +187,7 @@ def _most_confused(confusions: Confusions) -> Iterator[Finding]:
     from scipy.stats import binomtest
 
     labels, classes = confusions.labels, confusions.classes
-    sound = (confusions.predictions == labels).mean(axis=1) > 0.5  # the mistakes of others are noise
+    sound = confusions.sound
     answers = confusions.predictions[sound]
     wrong = answers != labels
     inputs = np.flatnonzero(wrong.any(axis=0))
@@ -207,8 +218,9 @@ def _class_difference(confusions: Confusions) -> Iterator[Finding]:
     """The class on which two networks differ most: exact test of how often each alone is right, corrected for all."""
     from scipy.stats import binomtest
 
-    names, labels, classes = confusions.names, confusions.labels, confusions.classes
-    right = confusions.predictions == labels
+    sound, labels, classes = confusions.sound, confusions.labels, confusions.classes
+    names = [name for name, fair in zip(confusions.names, sound, strict=True) if fair]
+    right = confusions.predictions[sound] == labels
     differences = []
     for k in range(len(classes)):
         correct = right[:, labels == k].astype(int)

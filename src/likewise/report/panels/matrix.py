@@ -85,7 +85,10 @@ def _measure(score: ScoreGrid, networks: ReportNetworks) -> dict[str, Any]:
         "tree": _tree(score),
         "reasons": [[index[a], index[b], reason] for (a, b), reason in matrix.reasons.items()],
         "saturated": [[index[a], index[b]] for a, b in matrix.saturated],
-        "notes": [*(line for line in matrix.legend() if not line.startswith(ALIKE)), *matrix.notes()],
+        "notes": [
+            *(line for line in matrix.legend() if not line.startswith(ALIKE)),
+            *(line for line in matrix.notes() if not line.startswith("accuracy: ")),
+        ],
         **{name: pack(grid) for name, grid in grids.items() if name == "values" or np.isfinite(grid).any()},
     }
 

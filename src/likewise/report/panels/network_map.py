@@ -26,14 +26,14 @@ def panel(material: Material) -> Panel | None:
         alone = sum(len(group) == 1 for group in families.clusters.groups())
         count = f"{families.clusters.k - alone} families" if families.clusters.k - alone > 1 else "One family"
         count += f" and {counted(alone, 'network')} alone" if alone else ""
-        answer = f"{count} by {families.clusters.matrix.measure}. {answer}"
+        answer = f"{count} by {families.clusters.matrix.measure}."
     return Panel(
         "map",
         "Where do the networks lie?",
         answer,
-        "Alike networks are near each other. Classical scaling (MDS) keeps distances as well as two dimensions can; "
-        "stress says how badly: below 10 % the map can be trusted, above 20 % look at the matrix instead. Families are "
-        "found in the matrix, not on a map. Colours and marks are families, everywhere in this report.",
+        "Alike networks are near each other. Multidimensional scaling (MDS) keeps distances as well as two dimensions "
+        "can; stress says how badly: below 10 % the map can be trusted, above 20 % look at the matrix instead. "
+        "Families are found in the matrix, not on a map. Colours and marks are families, everywhere in this report.",
         {"maps": maps},
         () if stress < 0.2 else (f"Two dimensions fit these distances badly (stress {100 * stress:.0f} %).",),
         ("map",),
@@ -50,7 +50,27 @@ def _maps(score: ScoreGrid, networks: ReportNetworks) -> dict[str, Any]:
     except LikewiseError:  # pairs without a score
         return {}
     distances = matrix.distances()
+    maps["mds"] = _majorized(distances, maps["mds"])
     return {method: {"xy": pack(xy), "stress": rounded(_stress(distances, xy))} for method, xy in maps.items()}
+
+
+def _majorized(distances: Array, xy: Array, rounds: int = 300) -> Array:
+    """The map whose distances differ least in sum of squares, from a start: stress majorization (SMACOF).
+
+    No step makes it worse (de Leeuw 1977). Classical scaling, the start, projects, and lays upon each other what
+    differs in a third direction only.
+    """
+    apart = (distances + distances.T) / 2
+    drawn_at = xy + 1e-3 * apart.max() * np.random.default_rng(0).normal(size=xy.shape)  # points on one spot never part
+    for _ in range(rounds):
+        drawn = np.linalg.norm(drawn_at[:, None] - drawn_at[None], axis=-1)
+        pull = np.divide(apart, drawn, out=np.zeros_like(apart), where=drawn > 0)
+        moved = (pull.sum(axis=1)[:, None] * drawn_at - pull @ drawn_at) / len(apart)
+        done = np.abs(moved - drawn_at).max() < 1e-5 * apart.max()
+        drawn_at = moved
+        if done:
+            break
+    return np.asarray(drawn_at)
 
 
 def _stress(distances: Array, xy: Array) -> float:

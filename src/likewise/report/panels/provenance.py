@@ -29,10 +29,11 @@ def panel(material: Material) -> Panel:
         facts.append((label, ", ".join(words)))
     others = {str(matrix.about["likewise"]) for matrix in matrices.values() if "likewise" in matrix.about}
     others -= {__version__}
+    origin = f", from {counted(len(runs.sources), 'result')}" if runs.sources else ""
     return Panel(
         "provenance",
         "How was this made?",
-        f"By likewise {__version__}, from {counted(len(runs.sources), 'result')}.",
+        f"By likewise {__version__}{origin}.",
         "Every result says which version made it, from how many inputs, with which seed and probe (a hash of the "
         "inputs and their order). The commands repeat the runs.",
         {

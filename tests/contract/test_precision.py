@@ -105,3 +105,16 @@ def test_a_copy_of_another_precision_is_close(source: str, dtype: torch.dtype, s
         assert change.verdict == rounding
     assert change.scores["cka-debiased"] > 0.99
     assert change.first_diverged is None
+
+
+@pytest.mark.parametrize("dtype", ROUNDING, ids=lambda dtype: str(dtype).removeprefix("torch."))
+def test_a_mean_and_deviation_fit_a_network_of_any_precision(dtype: torch.dtype) -> None:
+    single = _single("module")
+    other = copy.deepcopy(single).to(dtype)
+    shown = {"mean": (0.2, 0.3, 0.4), "std": 0.5, "progress": False}
+    expected, values = (likewise.extract(net, IMAGES, "logits", **shown).values.float() for net in (single, other))
+    torch.testing.assert_close(values, expected, rtol=0, atol=ROUNDING[dtype] * float(expected.abs().max()))
+    assert likewise.diff({"a": single, "b": other}, data=IMAGES, transfer=False, **shown).scores["cka-debiased"] > 0.99
+    counts = likewise.transfer.one_sided(single, {"b": other}, _data("module"), "fgsm", **shown).counts
+    assert sum(counts) > 0
+    assert likewise.network(other, mean=0.5, std=0.5).mean.dtype == dtype

@@ -194,10 +194,7 @@ def _normalised_alike(nets: dict[str, nn.Module]) -> dict[str, nn.Module]:
         f"{typed_values('mean', mean)} and std {typed_values('std', std)}. Where it was trained otherwise, add "
         "',mean=,std=' to its address."
     )
-    copy = normalised_by(nets[unknown[0]], mean, std)
-    for weight in [weight for weight in copy.parameters() if weight.is_floating_point()][:1]:
-        copy.mean, copy.std = copy.mean.to(weight), copy.std.to(weight)
-    return nets | {unknown[0]: copy}
+    return nets | {unknown[0]: normalised_by(nets[unknown[0]], mean, std)}
 
 
 def _two_networks(a: Any, b: Any, names: Sequence[str] | None) -> dict[str, Any]:

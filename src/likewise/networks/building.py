@@ -16,7 +16,7 @@ from likewise.errors import InputError, LikewiseError, first_line
 from likewise.networks import weight_metadata
 from likewise.networks import weights as files
 from likewise.networks.forward import input_kind
-from likewise.networks.inputs.normalisation import OF_DATA, Normalised, NormalisedVideo, normalised_by, note
+from likewise.networks.inputs.normalisation import OF_DATA, normalised_around, normalised_by, note
 from likewise.networks.sources.base import Loaded, NetworkAddress, Request, Source
 
 _MANY = 10_000  # a size from which on a network is weighed before it is built
@@ -75,7 +75,7 @@ def with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any]
         note(net, "normalisation", OF_DATA)
     if mean is None or std is None:
         return net
-    return (NormalisedVideo if loaded.video else Normalised)(net, mean, std)
+    return normalised_around(net, mean, std, video=loaded.video)
 
 
 def on_device(net: nn.Module, device: Any = None) -> nn.Module:

@@ -103,8 +103,22 @@ def normalised_by(net: nn.Module, mean: Any, std: Any) -> Normalised:
     if count == 1 and kernel is not None:
         count = kernel.in_channels
     means, deviations = (entry * count if len(entry) == 1 else entry for entry in values)
-    wrapper = (NormalisedVideo if isinstance(kernel, nn.Conv3d) else Normalised)(inside, means, deviations)
+    wrapper = normalised_around(inside, means, deviations, video=isinstance(kernel, nn.Conv3d))
     wrapper.any_channels = count == 1 and kernel is None
+    return wrapper
+
+
+def normalised_around(net: nn.Module, mean: Sequence[float], std: Sequence[float], *, video: bool) -> Normalised:
+    """A network that normalises where its weights are and in their precision.
+
+    >>> normalised_around(nn.Conv2d(1, 1, 1).half(), [0.5], [0.5], video=False).mean.dtype
+    torch.float16
+    """
+    wrapper = (NormalisedVideo if video else Normalised)(net, mean, std)
+    floating = (value for value in net.parameters() if value.is_floating_point() and value.element_size() > 1)
+    weight = next(floating, None)
+    if weight is not None and not weight.is_meta:
+        wrapper.mean, wrapper.std = wrapper.mean.to(weight), wrapper.std.to(weight)
     return wrapper
 
 

@@ -132,7 +132,11 @@ def test_a_pair_that_never_errs_has_no_error_to_reduce() -> None:
             InputError,
             "a network is given twice. Give each member once.",
         ),
-        (lambda: analysis.all_wrong(THREE, ["a", "zz"]), UnknownNameError, "no network named 'zz'."),
+        (
+            lambda: analysis.all_wrong(THREE, ["a", "zz"]),
+            UnknownNameError,
+            "no network named 'zz'. Choose from 'a', 'b', 'c'.",
+        ),
         (
             lambda: analysis.pair_reductions(THREE.subset(["a"])),
             InputError,

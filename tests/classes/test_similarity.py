@@ -40,7 +40,7 @@ test_an_error_is_a_sentence = refusals(
     ),
     (lambda: ClassSimilarity(np.eye(3), ["a", "b"]), "3 classes need 3 names, got 2."),
     (lambda: NET["catt", "dog"], "no class named 'catt'. Did you mean 'cat'?", UnknownNameError),
-    (lambda: NET.only(["cat", "horse"]), "no class named 'horse'.", UnknownNameError),
+    (lambda: NET.only(["cat", "horse"]), "no class named 'horse'. Choose from 'cat', 'dog', 'ship'.", UnknownNameError),
 )
 
 

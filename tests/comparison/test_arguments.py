@@ -165,7 +165,7 @@ def test_a_row_is_a_mapping_and_a_pair_is_two_names() -> None:
     assert list(matrix) == ["a", "b", "ab"]
     for key, reason in {
         "bc": "no network named 'bc'. Did you mean 'b'?",
-        ("a", "z"): "no network named 'z'.",
+        ("a", "z"): "no network named 'z'. Choose from 'a', 'b', 'ab'.",
         ("a", "b", "c"): "('a', 'b', 'c') is no pair. Write matrix['a', 'b'], or matrix['a'].",
         0: "0 is no pair. Write matrix['a', 'b'], or matrix['a'].",
     }.items():

@@ -12,7 +12,7 @@ from safetensors import safe_open
 
 from likewise._base.sealed import verify
 from likewise.classes import ClassSimilarity
-from likewise.errors import StoreError, UnknownNameError
+from likewise.errors import StoreError, UnknownNameError, quoted_list
 from likewise.matrices.labelled import Labelled, distances, leaf_order
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
@@ -150,7 +150,7 @@ def test_rows_and_pairs_are_found_by_name(kind: str) -> None:
     )
     with pytest.raises(UnknownNameError) as caught:
         matrix["nobody", columns[0]]
-    assert str(caught.value) == f"no {matrix.LABEL} named 'nobody'."
+    assert str(caught.value) == f"no {matrix.LABEL} named 'nobody'. Choose from {quoted_list(rows)}."
 
 
 @pytest.mark.parametrize("kind", MADE)

@@ -394,3 +394,15 @@ def test_a_normalisation_for_all_networks_says_whose_it_replaces(nets: Any, tmp_
     assert [sentence.partition(start)[0] for sentence in sentences] == [f"{networks['trained']!r} ", "'trained' "]
     assert sentences[0].endswith("add ',mean=0.5,std=0.5' to their addresses alone.")
     assert sentences[1].endswith("add ',transform=nets.py:halves' to their addresses alone.")
+
+
+def test_a_copy_by_address_is_shown_what_its_original_is(nets: Any) -> None:
+    torch.save(nets("Tutorial").state_dict(), "a.pth")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        change = likewise.diff(
+            "nets.py:Tutorial@a.pth,mean=0.5,std=0.5", "nets.py:Tutorial@a.pth", DATA, progress=False
+        )
+    (sentence,) = (str(entry.message) for entry in told)
+    assert sentence.startswith("nothing says how images are normalised for 'a': it is shown what ")
+    assert change.verdict == "identical"

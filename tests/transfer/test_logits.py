@@ -67,7 +67,7 @@ def test_subset_and_split_keep_inputs_and_labels_together() -> None:
     some = found.subset(["c", "a"])
     assert some.names == ("c", "a")
     np.testing.assert_array_equal(some.logits, found.logits[[2, 0]])
-    assert refused(lambda: found.subset(["d"]), UnknownNameError) == "no network named 'd'."
+    assert refused(lambda: found.subset(["d"]), UnknownNameError) == "no network named 'd'. Choose from 'a', 'b', 'c'."
     first, rest = found.split(0.25, seed=3)
     assert (first.n, rest.n) == (10, 30)
     joined = np.concatenate([first.logits, rest.logits], axis=1)

@@ -185,7 +185,8 @@ def _normalised_alike(nets: dict[str, nn.Module]) -> dict[str, nn.Module]:
         and transform_of(nets[name]) is None
         and noted(nets[name], "normalisation") in (None, "unknown")
     ]
-    if len({type(unwrapped(net)) for net in nets.values()}) > 1 or len(known) != 1 or len(unknown) != 1:
+    kinds = {(kind.__module__, kind.__qualname__) for kind in (type(unwrapped(net)) for net in nets.values())}
+    if len(kinds) > 1 or len(known) != 1 or len(unknown) != 1:  # by name, since a file is run anew for each of them
         return nets
     original = wrappers[known[0]]
     mean, std = (getattr(original, name).flatten().tolist() for name in ("mean", "std"))

@@ -23,7 +23,7 @@ from likewise._base.folders import file_at
 from likewise._base.formats.array_files import is_npz, read_npz
 from likewise._base.formats.records import check, parse
 from likewise._base.names import short_names, visible
-from likewise.errors import StoreError, UnknownNameError, brief, did_you_mean
+from likewise.errors import StoreError, UnknownNameError, brief, did_you_mean, quoted_list
 from likewise.matrices.heatmap import SATURATED, Heatmap, heatmaps
 from likewise.matrices.notebook import as_html, colours
 from likewise.matrices.score import untrained_note
@@ -275,7 +275,8 @@ def accuracy_note(accuracies: Mapping[str, float]) -> list[str]:
 def position(names: Sequence[str], name: Any, label: str) -> int:
     """The index of a name among others."""
     if name not in names:
-        raise UnknownNameError(f"no {label} named {brief(name)}.{did_you_mean(str(name), names)}")
+        remedy = did_you_mean(str(name), names) or f" Choose from {quoted_list(names)}."
+        raise UnknownNameError(f"no {label} named {brief(name)}.{remedy}")
     return list(names).index(name)
 
 

@@ -10,8 +10,10 @@ from torch import Tensor, nn
 
 from likewise import attacks
 from likewise.attacks.registry import Adversarial
+from likewise.attacks.steps import Ball
 from likewise.errors import InputError, OptionError
 from likewise.networks.address import network
+from likewise.transfer.examples import AttackSettings
 
 FEW: dict[str, dict[str, Any]] = {  # what keeps an attack short
     "vmi-fgsm": {"iterations": 2, "neighbours": 2},
@@ -127,6 +129,17 @@ def test_eps_has_to_be_above_0(attack: str, eps: float) -> None:
     with pytest.raises(InputError) as error:
         run(attack, subject(), images(), eps=eps)
     assert str(error.value) == f"eps is {eps}, and nothing changes within that. Give a number above 0, like 8/255."
+
+
+@pytest.mark.parametrize("attack", WITH_EPS)
+def test_eps_in_grey_levels_is_refused(attack: str) -> None:
+    with pytest.raises(InputError) as error:
+        run(attack, subject(), images(), eps=8)
+    assert str(error.value) == "eps is 8, and values of images run from 0 to 1. Give it in these, like 8/255."
+
+
+def test_a_distance_of_all_values_together_may_be_above_1() -> None:
+    assert Ball(2, "L2").eps == AttackSettings.of("pgd", {"eps": 2, "norm": "L2"}, 0, 8).options["eps"]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from importlib.metadata import entry_points
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
-from likewise.errors import InputError, UnknownNameError, did_you_mean
+from likewise.errors import InputError, UnknownNameError, did_you_mean, quoted_list
 
 T = TypeVar("T")
 _FRACTION = re.compile(r"(\d+\.?\d*)/(\d*[1-9]\d*)")
@@ -81,7 +81,8 @@ class Registry(Generic[T]):
         key = normal(name)
         self._load(until=key)
         if key not in self._aliases:
-            raise UnknownNameError(f"no {self.kind} named {name!r}.{did_you_mean(key, self._aliases)}")
+            remedy = did_you_mean(key, self._aliases) or f" Choose from {quoted_list(self.names())}."
+            raise UnknownNameError(f"no {self.kind} named {name!r}.{remedy}")
         return self._entries[self._aliases[key]]
 
     def names(self, pattern: str = "*") -> list[str]:

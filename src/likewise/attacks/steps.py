@@ -41,6 +41,8 @@ class Ball:
             raise InputError(f"no norm named {self.norm!r}. Choose 'Linf' or 'L2'.")
         if not 0 < self.eps < float("inf"):
             raise InputError(f"eps is {self.eps}, and nothing changes within that. Give a number above 0, like 8/255.")
+        if self.norm == "Linf" and self.eps > 1:
+            raise InputError(f"eps is {self.eps}, and values of images run from 0 to 1. Give it in these, like 8/255.")
 
     def project(self, moved: Tensor, clean: Tensor) -> Tensor:
         """The nearest images of the ball; in the Euclidean norm first the ball, then [0, 1]."""

@@ -65,7 +65,7 @@ class AttackSettings:
                 raise InputError(f"{name} is refused here: {reason}. Leave it out.")
         settings = {name: value for name, value in attack.options.items() if name != "seed"} | explicit
         if "eps" in settings:
-            Ball(settings["eps"])  # refused before any network has to run
+            Ball(settings["eps"], settings.get("norm", "Linf"))  # refused before any network has to run
         return cls(attack, settings, seed, batch_size)
 
     def facts(self) -> dict[str, Any]:

@@ -258,6 +258,14 @@ def test_a_csv_separated_as_excel_does_elsewhere_keeps_its_columns_and_labels(tm
     assert data.classes == ("neg", "pos")
 
 
+@pytest.mark.parametrize("line", ["sep=;\r\n", '"sep=;"\n'])
+def test_the_line_in_which_excel_names_the_separator_is_no_row(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "reviews.csv"
+    path.write_bytes(f"{line}text;label\ngood;pos\nbad;neg\n".encode())
+    data = likewise.dataset(str(path))
+    assert (data.inputs, data.classes) == (["good", "bad"], ("neg", "pos"))
+
+
 def test_semicolons_within_the_texts_of_one_column_separate_nothing(tmp_path: Path) -> None:
     path = tmp_path / "texts.csv"
     path.write_text("text\ngood; very good\nbad\n")

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -145,6 +146,8 @@ def _separated(path: Path, name: str, *, separator: str | None, quotes: bool) ->
 
     text = _text(path)
     options: Any = {"header": None, "dtype": str, "na_filter": False, "quoting": 0 if quotes else 3}
+    if quotes and (declared := re.match(r'"?sep=(.)"?\r?\n', text)):  # a line of Excel's own, above the names
+        separator, text = declared[1], text[declared.end() :]
     separator = separator or _separator(text)
     try:
         frame = pd.read_csv(io.StringIO(text, newline=""), sep=separator, **options)

@@ -176,10 +176,11 @@ def test_code_that_fails_is_one_sentence_with_the_line(tmp_path: Path, code: str
     assert refused(lambda: likewise.network(f"{file}:build")) == sentence.format(file=file)
 
 
-def test_a_file_that_imports_torchvision_works_beside_any_build_of_torch(tmp_path: Path) -> None:
-    if find_spec("torchvision") is None:
-        pytest.skip("torchvision is not installed")
-    (tmp_path / "helper.py").write_text("import torchvision.transforms as T\n")
+@pytest.mark.parametrize("package", ["torchvision.transforms", "sentence_transformers"])
+def test_a_file_that_imports_torchvision_works_beside_any_build_of_torch(tmp_path: Path, package: str) -> None:
+    if find_spec("torchvision") is None or find_spec(package.partition(".")[0]) is None:
+        pytest.skip(f"torchvision or {package} is not installed")
+    (tmp_path / "helper.py").write_text(f"import {package} as T\n")
     (tmp_path / "mine.py").write_text(
         "import helper\nfrom torch import nn\nclass Net(nn.Linear):\n"
         "    def __init__(self):\n        super().__init__(2, 3)\n"

@@ -33,7 +33,9 @@ from likewise.errors import (
 )
 from likewise.networks.sources.base import PYTHON_FILE, Loaded, Request, Source, source
 
-_IMPORT_TORCHVISION = re.compile(rb"\b(torchvision|timm|transformers|lightning|torch_geometric)\b")  # all of them do
+_IMPORT_TORCHVISION = re.compile(  # all of these do, and what is named after them
+    rb"torchvision|timm|transformers|lightning|torchmetrics|torch_geometric|peft|diffusers|open_clip"
+)
 
 
 @source(PYTHON_FILE)

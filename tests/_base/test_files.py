@@ -18,7 +18,7 @@ import torch
 import likewise
 from likewise._base import files
 from likewise._base.files import replace_whole, write_whole
-from likewise._base.manifest import MANIFEST
+from likewise._base.manifest import MANIFEST, is_regular
 from likewise.classes import Inspector, animate
 from likewise.errors import InputError, LikewiseError, StoreError
 from likewise.networks import save
@@ -114,7 +114,7 @@ from likewise._base.files import replace_whole
 def forever(part):
     part.write_bytes(b'half')
     print('writing', flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 replace_whole(Path(sys.argv[1]), forever)
 """
 
@@ -223,3 +223,21 @@ def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
     assert refusal(write_whole, tmp_path / "pipe.safetensors", b"x") == sentence
     assert refusal(likewise.SimilarityMatrix(["a"], [[1]]).save, tmp_path / "pipe") == sentence
     assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]
+
+
+def test_a_file_that_is_replaced_at_this_moment_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    looks: list[int] = []
+    plain = Path.stat
+
+    def look(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        seen = plain(path, follow_symlinks=follow_symlinks)
+        looks.append(0)
+        return os.stat_result([0o644, *seen[1:]]) if len(looks) % 3 else seen
+
+    monkeypatch.setattr(Path, "stat", look)
+    files.check_regular(tmp_path / "a")
+    assert is_regular(tmp_path / "a")
+    assert len(looks) == 6

@@ -177,7 +177,7 @@ def test_networks_are_prepared_two_at_a_time() -> None:
     @dataclass(frozen=True)
     class Waiting(Linear):
         def prepare(self, rep: Representation) -> int:
-            return meeting.wait(timeout=120)  # breaks where one has to end before the next begins
+            return meeting.wait(timeout=900)  # breaks where one has to end before the next begins
 
     prepare([Waiting()], [Representation(Activations(view)) for view in VIEWS.values()], Local(2))
     assert not meeting.broken

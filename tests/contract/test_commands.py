@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import warnings
+from contextlib import chdir
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Annotated
@@ -177,3 +179,33 @@ def test_a_command_that_cannot_be_recorded_keeps_the_exit_code_of_its_results(
         "likewise: the results are written, the command beside them is not: [Errno 28] No space left on device\n"
     )
     assert "new/scores.csv" in done.files
+
+
+# --- files that are there ----------------------------------------------------------------------------------------
+
+KINDS = {
+    "report run --out": "report",
+    "benchmark board row.json --no-ours --out": "page of a board",
+    "benchmark submit cka --views cached.safetensors --out": "row of a board",
+    "benchmark views trained --out": "file of cached views",
+}
+
+
+@pytest.mark.parametrize("line", KINDS)
+def test_a_file_of_ours_replaces_one_of_its_kind_alone(line: str, template: Path) -> None:
+    words = tuple(line.split())
+    name = "theirs.safetensors" if "views" in words[:2] else "theirs.html"
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder) / "files"
+        shutil.copytree(template, files)
+        (files / name).write_text("a user's own text")
+        done = battery.outcome((*words, name), files)
+        assert done.err == f"likewise: {name} is no {KINDS[line]}, and is not replaced. Name another file.\n"
+        assert done.code == 1
+        assert done.files == battery.digests(files)
+        (files / name).unlink()
+        with chdir(files):
+            for _ in range(2):
+                with pytest.raises(SystemExit) as stopped:
+                    cli.main([*words, name])
+                assert stopped.value.code in (0, None)

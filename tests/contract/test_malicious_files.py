@@ -19,6 +19,8 @@ from safetensors.torch import save_file
 import likewise
 from tests.fuzz.file_kinds import KINDS
 
+PATIENCE = 1800  # seconds, on a busy machine
+
 # Python tells an audit hook of everything that would run, fetch or leave the folder. The hook is set
 # after the libraries are imported, and lets what they import of themselves later on pass.
 WATCHED = """
@@ -87,7 +89,7 @@ def watched(reading: str, folder: Path) -> tuple[list[Any], str]:
         text=True,
         env=env,
         input="y\ny\ny\n",
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])

@@ -72,6 +72,27 @@ def _read_recording(folder: Path) -> Any:
     return layers | {f"weight {name}": weight.values for name, weight in recording.weights.items()} | recording.answers
 
 
+def _write_gguf(folder: Path) -> None:
+    from tests.language.models import tiny_gguf
+
+    tiny_gguf(folder / "a.gguf")
+
+
+def _write_shards(folder: Path) -> None:
+    from tests.language.models import causal, tokenizer
+
+    causal().save_pretrained(folder, max_shard_size="10KB")
+    tokenizer().save_pretrained(folder)
+
+
+def _read_shards(folder: Path) -> Any:
+    from tests.language.models import TEXTS
+
+    address = f"hf:{folder}"
+    said = likewise.language.answers(address, address, TEXTS[:4], progress=False, blockwise=True)
+    return str(said)
+
+
 def _arrays(name: str) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
         found = read_arrays([str(folder / name)])
@@ -333,6 +354,8 @@ KINDS = (
         _weights("w.th", _MLP),
     ),
     FileKind("weights, listed", _write_beside, _weights("a.safetensors", _MLP)),
+    FileKind("gguf", _write_gguf, _weights("a.gguf,part=lm", "gguf:")),
+    FileKind("shards", _write_shards, _read_shards, only="model*"),
     FileKind("transformers", _write_transformers, _weights("", "hf:")),
     FileKind(
         "similarity matrix",

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 import likewise
@@ -58,3 +59,45 @@ def log_probabilities(net: Any, ids: torch.Tensor) -> torch.Tensor:
     """What a network says after every token of one text."""
     with torch.no_grad():
         return net(ids[None]).logits[0].double().log_softmax(-1)
+
+
+def tiny_gguf(path: Path) -> Path:
+    """Write a Llama of one block with eight-bit weights, as llama.cpp does."""
+    import gguf
+
+    writer = gguf.GGUFWriter(str(path), "llama")
+    for name, value in {
+        "context_length": 64,
+        "embedding_length": 32,
+        "block_count": 1,
+        "feed_forward_length": 64,
+        "head_count": 2,
+        "head_count_kv": 2,
+        "vocab_size": 40,
+        "rope_dimension_count": 16,
+    }.items():
+        getattr(writer, f"add_{name}")(value)
+    writer.add_layer_norm_rms_eps(1e-6)
+    writer.add_tokenizer_model("gpt2")
+    letters = [chr(97 + i) for i in range(26)]
+    tokens = ["<|endoftext|>", *letters, "Ġ", "ab", "Ġa", *(f"<{i}>" for i in range(10))]
+    writer.add_token_list(tokens)
+    writer.add_token_types([3, *[1] * 29, *[3] * 10])
+    writer.add_token_merges(["a b", "Ġ a"])
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(0)
+    draw = np.random.default_rng(0)
+    shapes: dict[str, tuple[int, ...]] = {"token_embd": (40, 32), "output": (40, 32), "blk.0.ffn_down": (32, 64)}
+    shapes |= {f"blk.0.{name}": (32, 32) for name in ("attn_q", "attn_k", "attn_v", "attn_output")}
+    shapes |= {f"blk.0.{name}": (64, 32) for name in ("ffn_gate", "ffn_up")}
+    for name, shape in shapes.items():
+        values = draw.normal(size=shape).astype(np.float32)
+        packed = gguf.quants.quantize(values, gguf.GGMLQuantizationType.Q8_0)
+        writer.add_tensor(f"{name}.weight", packed, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+    for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
+        writer.add_tensor(f"{name}.weight", np.ones(32, dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path

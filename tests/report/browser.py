@@ -31,7 +31,7 @@ FLAGS = (
     *("--disable-component-update", "--disable-default-apps", "--disable-dev-shm-usage", "--remote-debugging-port=0"),
     "--proxy-server=127.0.0.1:9",  # whoever asks for anything outside gets no answer
 )
-PATIENCE = 120.0  # seconds for any one answer, on a busy machine
+PATIENCE = 600.0  # seconds for any one answer, on a busy machine
 
 
 def installed() -> str | None:

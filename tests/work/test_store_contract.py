@@ -95,7 +95,7 @@ def test_eight_writers_of_whom_one_is_killed_lose_nothing_that_was_accepted(tmp_
     notes.mkdir()
     Store(folder, shared=shared).close()
     command = [sys.executable, "-c", WRITERS, str(folder), str(notes)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
     assert (done.stderr, done.stdout) == ("", f"{[0] * 7}\n")
     accepted = {me: [int(i) for i in (notes / str(me)).read_text().split()] for me in range(8)}
     assert [len(accepted[me]) for me in range(8) if me != 3] == [40] * 7

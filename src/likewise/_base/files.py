@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from likewise._base.manifest import checksum_of, list_file, manifest_of
+from likewise._base.manifest import checksum_of, list_file, manifest_of, mode_of
 from likewise.errors import InputError, LikewiseError, StoreError, first_line
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -181,11 +181,8 @@ def reading(path: str | os.PathLike[str], sentence: str, kind: type[LikewiseErro
 def check_regular(path: str | os.PathLike[str], kind: type[LikewiseError] = InputError) -> None:
     """Refuse folders, pipes and devices by what they are; what is not there is left to the reader."""
     check_name(path, kind)
-    try:
-        mode = Path(path).stat().st_mode
-    except (OSError, ValueError):
-        return
-    if not stat.S_ISREG(mode):
+    mode = mode_of(Path(path))
+    if mode and not stat.S_ISREG(mode):
         kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
         what = kinds.get(stat.S_IFMT(mode), "a device")
         raise kind(f"{os.fspath(path)} is {what}, not a file. Give the path of a file.")

@@ -99,6 +99,25 @@ def _current(path: Path) -> str:
     return SEALED if is_sealed(path) else checksum_of(path)
 
 
+def check_replaceable(path: Path, mark: bytes, what: str) -> None:
+    """Refuse to write over a file of somebody else, which does not have `mark` in it; a manifest says so by itself.
+
+    Args:
+        path: A file that the user named to be written.
+        mark: What all files of its kind hold, in their first 64 MB.
+        what: What they are called, such as "page of a board".
+
+    Raises:
+        FileError: It is something else.
+    """
+    if not os.path.lexists(path) or manifest_of(path) is not None:
+        return
+    with file_at(path).open("rb") as file:
+        content = file.read(TEXT)
+    if content and mark not in content:
+        raise FileError(f"{path} is no {what}, and is not replaced. Name another file.")
+
+
 def remove(path: Path) -> None:
     """Remove a file that we wrote; one of somebody else stays."""
     if checksums(path) != set():

@@ -53,7 +53,8 @@ def digest(values: Iterable[str | bytes | Tensor]) -> str:
 def as_bytes(value: str | bytes | Tensor) -> Any:
     """The bytes of a text or a tensor of any dtype; no copy is made of a tensor that lies in order on the CPU."""
     if isinstance(value, Tensor):
-        return value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+        flat = value.detach().cpu().contiguous().reshape(-1)
+        return flat.view(torch.uint8).numpy().data if len(flat) else b""
     return value.encode() if isinstance(value, str) else value
 
 

@@ -37,12 +37,24 @@ def manifest_of(path: Path) -> Path | None:
     return None
 
 
+def mode_of(path: Path, *, follow: bool = True) -> int:
+    """The mode of what has a name; 0 where nothing has it.
+
+    Some file systems give what another process replaces or removes at this moment no type: it is looked at again.
+    """
+    for _ in range(1000):
+        try:
+            mode = path.stat(follow_symlinks=follow).st_mode
+        except (OSError, ValueError):
+            return 0
+        if stat.S_IFMT(mode):
+            return mode
+    return 0
+
+
 def is_regular(path: Path) -> bool:
     """Whether a path is a file itself: no link, no pipe."""
-    try:
-        return stat.S_ISREG(path.lstat().st_mode)
-    except (OSError, ValueError):
-        return False
+    return stat.S_ISREG(mode_of(path, follow=False))
 
 
 def checksums(path: Path) -> set[str] | None:

@@ -74,8 +74,7 @@ def write(
     ending: str = ENDING,
 ) -> Path:
     """Write tensors to a file whose ending may be left out, over what is there. Returns its path."""
-    target = Path(path)
-    target = target.with_name(f"{target.name.removesuffix(ending)}{ending}")
+    target = target_of(path, ending)
     make_folder(target.parent)
     remove_leftovers(target.parent)
     stream = Stream(target.parent, metadata, Writer(target), names=list(tensors))
@@ -88,6 +87,11 @@ def write(
         stream.abort()
         raise
     return target
+
+
+def target_of(path: str | os.PathLike[str], ending: str = ENDING) -> Path:
+    """The path of a file whose ending may be left out."""
+    return Path(path).with_name(f"{Path(path).name.removesuffix(ending)}{ending}")
 
 
 def verify(path: str | os.PathLike[str], *, required: bool = False) -> dict[str, str]:

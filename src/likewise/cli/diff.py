@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 from typer import Argument, Exit, Option
 
-from likewise.cli._options import ROWS, seed_option, show_keywords, show_options
+from likewise.cli._options import ROWS, flags, seed_option, show_keywords, show_options
 from likewise.cli._print import echo
 from likewise.cli._words import claim_out, thresholds
+from likewise.views.show import ENGINE
 
 
 @show_options(without=["data", "layers"], long=True, reduce=ROWS)
@@ -36,11 +37,14 @@ def diff(
 ) -> None:
     """Say what changed between two networks. Looks at layers, answers, classes and attacks, and gives a verdict."""
     import likewise
-    from likewise.comparison.recordings.recording import is_new_baseline
+    from likewise.comparison.recordings.recording import is_new_baseline, is_recording
     from likewise.networks.names import named_networks
 
+    under, over = thresholds(fail_under, "--fail-under"), thresholds(fail_over, "--fail-over")
     if is_new_baseline(a):
-        _write_baseline(a, b, data, layers, memory, show)
+        later = {"--fail-under": fail_under, "--fail-over": fail_over, "--transfer": transfer, "--out": out}
+        later |= {"--blockwise": blockwise, "--markdown": as_markdown, "--json": as_json}
+        _write_baseline(a, b, data, layers, memory, show, later)
         return
     claim_out(out)
     change = likewise.diff(
@@ -49,12 +53,12 @@ def diff(
         data,
         layers=layers,
         transfer=transfer,
-        fail_under=thresholds(fail_under, "--fail-under"),
-        fail_over=thresholds(fail_over, "--fail-over"),
+        fail_under=under,
+        fail_over=over,
         seed=seed,
         memory=memory,
         blockwise=blockwise,
-        **show_keywords(show, named_networks([a, b])),
+        **show_keywords(show, named_networks([one for one in (a, b) if not is_recording(one)])),
     )
     if out is not None:
         for path in change.write(out):
@@ -70,14 +74,21 @@ def diff(
 
 
 def _write_baseline(
-    path: str, network: str, data: str, layers: list[str] | None, memory: str | None, show: dict[str, Any]
+    path: str,
+    network: str,
+    data: str,
+    layers: list[str] | None,
+    memory: str | None,
+    show: dict[str, Any],
+    later: dict[str, Any],
 ) -> None:
-    """Record the network that later ones are compared with."""
+    """Record the network that later ones are compared with, which alone is what `later` is for."""
     import likewise
     from likewise.networks.names import named_networks
 
     options = show_keywords(show, named_networks([network]))
-    for name in ("engine", "workers", "engine_options", "store"):
-        options.pop(name, None)
+    later |= flags({name: options.pop(name, None) for name in (*ENGINE, "store")})
     written = likewise.record(network, data, layers=layers, memory=memory, **options).save(path)
     echo(f"{written} was not there: {network} is recorded as the baseline. Later runs are compared with it.")
+    if unused := [flag for flag, value in later.items() if value not in (None, False)]:
+        echo(f"{', '.join(unused)}: of no effect until then", err=True)

@@ -53,6 +53,8 @@ def zeroshot(
         room.from_folder(network) if folder else room.run(network, str(data), **options)
         for network, folder in zip(networks, folders, strict=True)
     ]
+    if normalise_both and all(result.answers != "lengths" for result in results):
+        echo("--normalise-both: no network here answers with lengths, so it changes nothing", err=True)
     table, orders = room.means(results, normalise_both=normalise_both), None
     if out is not None:
         write_whole(out / "zeroshot.csv", csv_text(table).encode())

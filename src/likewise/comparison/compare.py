@@ -106,7 +106,9 @@ def compare(  # type: ignore[misc]
     if any_recording(views, other):
         from likewise.comparison.recordings.comparing import compare_recorded  # arrays do without
 
-        return compare_recorded(views, other, measure, options, data=data, layers=layers)
+        unused = {"calibrate": calibrate, "within": within, "intervals": intervals, "clusters": clusters}
+        unused |= {"series": series, "engine": engine}
+        return compare_recorded(views, other, measure, options, unused, memory, data=data, layers=layers)
     call = Call.read(compare, views, other, measure, options, data=data, layers=layers, engine=engine)
     show, selection = call.show, call.selection
     shuffles = permutations_of(calibrate, within)

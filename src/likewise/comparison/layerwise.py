@@ -109,7 +109,9 @@ def layerwise(
         LayerMatrix('Sequential', 'Sequential', 3 x 3, measure='cka-debiased')
     """
     if any_recording(a, b):
-        return layerwise_recorded(a, b, measure, options, data=data)
+        unused = {"layers": None if layers == "blocks" else layers, "calibrate": calibrate}
+        unused |= {"clusters": clusters, "series": series}
+        return layerwise_recorded(a, b, measure, options, unused, memory, data=data)
     show, rest = Show.read("layerwise", options, long=True, data=data, layers=layers)
     if show.engine is not None:
         check_plain("layerwise", a=a, b=b, data=data)

@@ -118,6 +118,8 @@ def diff(
         return result
     if any_recording(a, b):
         limits = _limits(under=fail_under, over=fail_over)
+        if blockwise:
+            raise InputError("a network is whole where it is recorded. Leave blockwise out.")
         kept: dict[str, Any] = {"names": names, "layers": layers, "transfer": transfer, "memory": memory}
         return recorded_change(a, b, data, show=show, limits=limits, **kept)
     named = _two_networks(a, b, names)

@@ -86,9 +86,10 @@ def record(
     options = Show.only("record", show, data=data)
     options.check_data("record", str(network) if isinstance(network, str) else type(network).__name__)
     inputs = as_probe(data)
-    called = name or next(iter(named_networks([network])))
+    [(typed, choices)] = options.per_network(named_networks([network])).items()
+    called = name or typed
     whole = as_language_model(network, device=options.device) if inputs.domain == "text" else None
-    shown, choice = options.for_network(network)
+    shown, choice = choices.for_network(network)
     module = whole or network_and_name(shown, called, data=inputs, device=options.device)[0]
     choice = replace(choice, data=inputs)
     inside = encoder_of(module) if whole is not None else module
@@ -190,6 +191,11 @@ def _view(recording: Recording, name: str) -> Activations:
     """The answers as logits: what is kept of them, and the rest of the probability shared by the other classes."""
     top, said = recording.answers["top"], recording.answers["log_p"].astype(np.float64)
     count = int(recording.answers["classes"][0])
+    if (need := 8 * len(top) * count) > parse_memory(None):
+        raise InputError(
+            f"the answers of {recording.name!r} are of {count:,} classes and would take {need / 1e9:,.0f} GB. Record "
+            "the network on fewer inputs."
+        )
     rest = np.log(np.maximum(1 - np.exp(said).sum(axis=1), 1e-12) / max(count - top.shape[1], 1))
     logits = np.repeat(np.minimum(rest, said.min(axis=1) - 1e-9)[:, None], count, axis=1)
     np.put_along_axis(logits, top.astype(np.int64), said, axis=1)

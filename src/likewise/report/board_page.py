@@ -9,10 +9,9 @@ from pathlib import Path
 
 from likewise import __version__
 from likewise._base.files import write_whole
-from likewise._base.folders import read_at
+from likewise._base.folders import check_replaceable, read_at
 from likewise._base.names import visible_all
 from likewise.benchmark.board.standings import ALL, Board, question_title, to_plain
-from likewise.errors import InputError
 from likewise.report.page import as_json
 
 _TITLE = b"<title>Board of measures</title>"
@@ -28,15 +27,14 @@ def write_board(board: Board, path: str | os.PathLike[str]) -> Path:
     Returns:
         The path of the file.
     """
-    refuse_other(Path(path))
+    check_page(Path(path))
     write_whole(Path(path), render_board(board).encode())
     return Path(path)
 
 
-def refuse_other(path: Path) -> None:
+def check_page(path: Path) -> None:
     """Refuse to replace a file that is no page of a board."""
-    if os.path.lexists(path) and _TITLE not in read_at(path):
-        raise InputError(f"{path} is no page of a board, and is not replaced. Name another file.")
+    check_replaceable(path, _TITLE, "page of a board")
 
 
 def render_board(board: Board) -> str:

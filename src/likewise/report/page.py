@@ -20,6 +20,7 @@ from typing import Any
 
 from likewise import __version__
 from likewise._base.files import write_whole
+from likewise._base.folders import check_replaceable
 from likewise._base.names import short_names, visible, visible_all
 from likewise.errors import InputError
 from likewise.report.families import ReportNetworks, report_networks
@@ -64,7 +65,7 @@ def report(
 
     Raises:
         InputError: A path holds no results, or there is nothing to compare.
-        StoreError: A file is damaged.
+        StoreError: A file is damaged, or `out` is there and no report.
 
     Example:
         >>> import tempfile, likewise
@@ -76,13 +77,15 @@ def report(
         >>> "Which networks are alike?" in text
         True
     """
+    path = Path(out)
+    check_replaceable(path, b'<script type="application/json" id="data">', "report")
     results = next((run for run in runs if isinstance(run, Runs)), None)
     if results is None:
         results = read_runs(*(run for run in runs if not isinstance(run, Runs)))
     elif len(runs) > 1:
         raise InputError(f"a Runs is reported alone, and {len(runs)} arguments were given. Give read_runs all paths.")
-    write_whole(Path(out), render(contents(results), title).encode())
-    return Path(out)
+    write_whole(path, render(contents(results), title).encode())
+    return path
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,8 @@ from torch import nn
 import likewise
 from likewise import Recording
 from likewise._base import sealed
-from likewise.errors import InputError
+from likewise.cli import main
+from likewise.errors import InputError, OptionError, UnknownNameError
 
 X = torch.randn(60, 12, generator=torch.Generator().manual_seed(0))
 
@@ -122,3 +125,75 @@ def test_what_recordings_do_not_hold_is_refused() -> None:
         likewise.compare(recorded(), made())
     with pytest.raises(InputError, match="have no similarities of a layer 'nine'"):
         likewise.compare(recorded(), recorded(), layers="nine")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "reason"),
+    [
+        ("top", np.full((60, 3), 3), "its 'top' names more than there are"),
+        ("top", np.full((60, 3), -1), "its 'top' has entries that are no answers"),
+        ("log_p", np.full((60, 3), np.nan, np.float32), "its 'log_p' has entries that are no answers"),
+        ("log_p", np.zeros((60, 2), np.float32), "its 'top' names more than there are"),
+        ("top", np.zeros((59, 3), int), "its 'top' has the shape (59, 3) of int64"),
+        ("classes", np.zeros(0, int), "its 'classes' has the shape (0,) of int64"),
+        ("classes", np.ones(1), "its 'classes' has the shape (1,) of float64"),
+    ],
+)
+def test_answers_that_cannot_be_are_refused(tmp_path: Path, name: str, values: Any, reason: str) -> None:
+    whole = recorded()
+    path = replace(whole, answers={**whole.answers, name: values}).save(tmp_path / "forged")
+    with pytest.raises(InputError) as error:
+        Recording.load(path)
+    assert str(error.value) == f"{path} is no whole recording: {reason}. Record the network again."
+
+
+def test_answers_of_more_classes_than_fit_in_memory_are_refused(tmp_path: Path) -> None:
+    whole = recorded()
+    forged = replace(whole, name="forged", answers={**whole.answers, "classes": np.array([2**50])})
+    with pytest.raises(InputError, match=r"'forged' are of 1,125,899,906,842,624 classes and would take .* GB"):
+        likewise.diff(whole, forged.save(tmp_path / "forged"))
+
+
+def test_a_list_of_measures_gives_a_comparison() -> None:
+    files = {"a": recorded(0), "b": recorded(1)}
+    comparison = likewise.compare(files, ["cka-debiased"])
+    assert list(comparison) == ["cka-debiased"]
+    assert np.array_equal(comparison["cka-debiased"].values, likewise.compare(files).values)
+
+
+def test_a_command_compares_recordings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [str(recorded(seed).save(tmp_path / f"{seed}")) for seed in range(2)]
+    with pytest.raises(SystemExit) as stopped:
+        main(["compare", *paths, "--data", "digits:test[:20]"])
+    assert stopped.value.code in (0, None)
+    assert "0.likewise 1.likewise" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "options", [{"calibrate": True}, {"intervals": True}, {"clusters": [0]}, {"series": True}, {"engine": "processes"}]
+)
+def test_what_needs_inputs_is_refused_beside_recordings(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError) as error:
+        likewise.compare(recorded(0), recorded(1), **options)
+    (name,) = options
+    assert str(error.value) == (
+        f"compare has no use for {name} beside recordings, which hold sketches and no inputs. Leave it out."
+    )
+
+
+def test_a_layer_has_one_name_on_both_sides() -> None:
+    files = {"a": recorded(0), "b": recorded(1)}
+    one = likewise.compare(files, layers={"a": "2", "b": "2"})
+    assert np.array_equal(one.values, likewise.compare(files, layers="2").values)
+    with pytest.raises(InputError, match="recordings are compared at a layer of one name, and layers is"):
+        likewise.compare(files, layers={"a": "2", "b": "4"})
+    with pytest.raises(OptionError, match="layerwise has no use for layers beside recordings"):
+        likewise.layerwise(*files.values(), layers=["2"])
+
+
+def test_a_head_is_named_for_the_network_that_is_recorded() -> None:
+    net = made()
+    with pytest.raises(UnknownNameError, match="has no layer named 'nosuch'"):
+        likewise.record(net, X, head={"Sequential": "nosuch"}, progress=False)
+    named = likewise.record(net, X, head={"Sequential": "4"}, name="other", progress=False)
+    assert np.array_equal(named.answers["top"], recorded().answers["top"])

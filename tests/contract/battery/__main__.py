@@ -14,7 +14,7 @@ import os
 import sys
 from importlib import import_module
 
-VOLUMES = {"readers": 5000, "jobs": 500, "commands": 2500}
+VOLUMES = {"readers": 5000, "jobs": 500, "commands": 10_000}
 
 
 def main() -> int:

@@ -66,6 +66,9 @@ def write_files(folder: Path) -> None:
     views = cached()
     views.save(folder / "cached")
     likewise.benchmark.submit("rsa", views, submitter="somebody", progress=False)[0].save(folder / "row.json")
+    old = likewise.network(f"{folder / 'nets.py'}:build")
+    shown = {"mean": 0, "std": 1, "progress": False}
+    likewise.record(old, "digits:test[:40]", name="old", **shown).save(folder / "old")
     torch.manual_seed(0)
     train("zoo:mlp", "digits:train[:200]", epochs=2, lr=0.05, out=folder / "training", keep_epochs=True, progress=False)
     _write_images(folder / "images", draw)

@@ -70,27 +70,33 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("--domain vision --question all --n 500 --d 64 --budget 10s --top 3"),
     ),
     "attack": (Example("nets.py:build --data digits:test[:40] --attack fgsm --eps 0.1 --mean 0 --std 1"),),
-    "benchmark board": (Example("row.json --out page.html"), Example("row.json --no-ours", same=("ours",))),
+    "benchmark board": (Example("--out page.html"), Example("row.json --no-ours", same=("ours",))),
     "benchmark compare-with-paper": (Example("bench"),),
     "benchmark folder": (Example("own --measures cka --grounding family"),),
     "benchmark run": (
         Example(f"{_BENCHMARK} --plan", any_text=("out",)),
         Example(f"{_BENCHMARK} --out new", costly=True),
     ),
-    "benchmark submit": (Example("cka --views cached.safetensors", any_text=("submitter",)),),
+    "benchmark submit": (Example("cka --views cached.safetensors --out new.json", any_text=("submitter",)),),
     "benchmark sweep": (Example("trained --measure jaccard[k=2,3]", costly=True),),
     "benchmark table": (Example("bench"), Example("bench --ranks")),
-    "benchmark views": (Example("trained --out new.safetensors"),),
+    "benchmark views": (Example("trained --out new.safetensors", any_text=("out",)),),
     "classes": (Example(_CLASSES),),
     "compare": (
         Example("a.npy b.npy c.npy"),
         Example("a.npy b.npy --measure rsa --within-classes --labels labels.npy", same=("calibrate",)),
         Example(_TWO),
+        Example("old.likewise nets.py:other --data digits:test[:40] --mean 0 --std 1"),
     ),
     "data": (Example("digits"), Example("")),
     "demo": (Example("new", costly=True),),
     "complete": (Example("bash"),),
-    "diff": (Example(f"{_TWO} --transfer 0"), Example(f"{_TWO} --transfer 5")),
+    "diff": (
+        Example(f"{_TWO} --transfer 0"),
+        Example(f"{_TWO} --transfer 5"),
+        Example("old.likewise nets.py:other --data digits:test[:40] --mean 0 --std 1"),
+        Example("new.likewise nets.py:other --data digits:test[:40] --mean 0 --std 1"),
+    ),
     "ensemble": (Example("run --size 2"),),
     "families": (
         Example("run"),
@@ -99,7 +105,11 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "inspect": (Example("training --data digits:test[:40] --out new"),),
     "layers": (Example("nets.py:build --data digits:test[:40]"),),
-    "layerwise": (Example(_TWO), Example(f"{_TWO} --measure cka")),
+    "layerwise": (
+        Example(_TWO),
+        Example(f"{_TWO} --measure cka"),
+        Example("old.likewise nets.py:other --data digits:test[:40] --mean 0 --std 1"),
+    ),
     "measures": (Example(""), Example("cka"), Example("--family cca")),
     "networks": (Example(""), Example("zoo:mlp*")),
     "record": (
@@ -191,9 +201,8 @@ def unregistered(examples: Mapping[str, Any] = EXAMPLES) -> list[str]:
 
 
 OURS = ("trained/store/", "trained/likewise.manifest")  # of the files below, what a command may add to
-FOLDERS = {"out", "store"}  # that are written to; of these two, single files
-FILES = {"report": ("out",), "benchmark folder": ("out",), "benchmark table": ("out",), "benchmark sweep": ("out",)}
-FILES |= {"benchmark compare-with-paper": ("out",)}
+FOLDERS = {"out", "store", "push", "figures"}  # that are written to; of these two, single files
+FILES = {f"benchmark {name}": ("out",) for name in ("folder", "table", "sweep", "compare-with-paper")}
 ENDLESS = {"epochs", "iterations", "seeds"}  # a huge number of which is granted
 PICTURES = {"plot", "accuracies", "inputs"}
 
@@ -220,10 +229,11 @@ def vectors(command: str, example: Example) -> Iterator[Vector]:
     yield Vector(command, words)
     yield Vector(command, (*words, "--nosuch"), "--nosuch", nonsense=True)
     arguments = _arguments(words, options)
+    new = command == "demo"  # whose argument is a folder to make
     for i in arguments:
         yield Vector(command, words[:i] + words[i + 1 :], words[i])
         for odd in ("nosuch", "missing/file.npy", "taken", "user.txt", "\x1b[31m", "../outside", "/dev/zero"):
-            yield Vector(command, (*words[:i], odd, *words[i + 1 :]), words[i], nonsense=True)
+            yield Vector(command, (*words[:i], odd, *words[i + 1 :]), words[i], nonsense=not new)
     if not arguments:
         yield Vector(command, (*words, "nosuch"), "nosuch", nonsense=True)
     flags = [one.flags[0] for one in options if one.name.startswith("as_")]
@@ -391,7 +401,7 @@ def faults(vector: Vector, template: Path, before: Mapping[str, str]) -> list[tu
     return seen
 
 
-ALL = 2500  # more than there are
+ALL = 10_000  # more than there are
 
 
 def select(seed: int, volume: int) -> list[Vector]:

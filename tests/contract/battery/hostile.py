@@ -6,6 +6,7 @@ saved, and is only asked not to break the reader, to be answered in time and to 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -14,6 +15,7 @@ import os
 import random
 import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,13 @@ import torch
 from safetensors.torch import load_file
 
 from likewise._base import sealed
+from likewise._base.hashing import facts_digest
 from likewise._base.manifest import MANIFEST
+from likewise.comparison.recordings.recording import ENDING
 from tests.fuzz.damage import flipped
 from tests.fuzz.files import Hostile
 
+TENSORS = (sealed.ENDING, ENDING)
 _DEEP: Any = json.loads("[" * 60 + "]" * 60)
 _HEADER = "__metadata__"
 
@@ -83,7 +88,7 @@ def archive_bomb(path: Path, chance: random.Random, outside: Path) -> None:
 def deep(path: Path, chance: random.Random, outside: Path) -> None:
     """Brackets within brackets, as the text, or as the header of tensors."""
     text = chance.choice((b"[" * 100_000, b'{"a":' * 100_000, b'{"__metadata__":' + b"[" * 5000 + b"]" * 5000 + b"}"))
-    path.write_bytes(struct.pack("<Q", len(text)) + text if path.suffix == sealed.ENDING else text)
+    path.write_bytes(struct.pack("<Q", len(text)) + text if path.suffix in TENSORS else text)
 
 
 def forged(path: Path, chance: random.Random, outside: Path) -> None:
@@ -91,7 +96,13 @@ def forged(path: Path, chance: random.Random, outside: Path) -> None:
     for folder in path.parents[:4]:
         if (folder / MANIFEST).is_file() and path.name != MANIFEST:
             (folder / MANIFEST).unlink()
-    forge = {".json": _record, ".csv": _table, sealed.ENDING: _tensors, ".npy": _array}.get(path.suffix)
+    forge = {
+        ".json": _record,
+        ".csv": _table,
+        ".npy": _array,
+        ".scores": _lines,
+        **dict.fromkeys(TENSORS, _tensors),
+    }.get(path.suffix)
     if forge is None:
         path.write_bytes(chance.choice((flipped(path.read_bytes() or b"x", chance), b"\0", "\x1b[31m\u202e".encode())))
     else:
@@ -129,7 +140,18 @@ def _text(value: Any) -> str:
 
 
 def _record(path: Path, chance: random.Random, outside: Path) -> None:
-    path.write_text(_text(mutated(json.loads(path.read_bytes()), chance, outside)))
+    record = mutated(json.loads(path.read_bytes()), chance, outside)
+    if isinstance(record, dict) and "checksum" in record:
+        facts = {name: value for name, value in record.items() if name != "checksum"}
+        with contextlib.suppress(UnicodeEncodeError):
+            record["checksum"] = facts_digest(facts)
+    path.write_text(_text(record))
+
+
+def _lines(path: Path, chance: random.Random, outside: Path) -> None:
+    rows = json.loads(path.read_bytes().splitlines()[0].partition(b" ")[2])
+    text = _text(mutated(rows, chance, outside))
+    path.write_text(f"{zlib.crc32(text.encode()):08x} {text}\n")
 
 
 def _table(path: Path, chance: random.Random, outside: Path) -> None:
@@ -162,7 +184,7 @@ def _tensors(path: Path, chance: random.Random, outside: Path) -> None:
         new = chance.choice((*odd, values.to(torch.int64) * 2**40 - 1, values != values))
         tensors |= {} if new is None else {name: new.contiguous()}
     path.unlink()
-    sealed.write(path, tensors, metadata)
+    sealed.write(path, tensors, metadata, ending=path.suffix)
 
 
 def _array(path: Path, chance: random.Random, outside: Path) -> None:

@@ -17,7 +17,7 @@ from likewise._base.files import write_whole
 from likewise._base.folders import claim
 from likewise.analysis import read_matrix, read_table
 from likewise.analysis.component_analysis import as_frame
-from likewise.benchmark import CachedViews, from_folder, plot_inputs, submit
+from likewise.benchmark import Board, CachedViews, from_folder, plot_inputs, submit
 from likewise.benchmark.board.submissions import load_rows
 from likewise.benchmark.planning import Plan
 from likewise.benchmark.results.frame import COLUMNS, Results
@@ -30,11 +30,13 @@ from likewise.errors import StoreError
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.networks import save
 from likewise.report import digits_demo
+from likewise.report.board_page import render_board
 from likewise.report.page import contents, render
 from likewise.report.runs import read_runs
+from likewise.transfer.linear import Sketches, sketch
 from likewise.transfer.logits import Answers
 from likewise.transfer.matrix import TransferMatrix, load
-from likewise.work.store import Artifacts
+from likewise.work.store import Artifacts, Store
 from likewise.zeroshot import ZeroShot
 from likewise.zeroshot.folds import read_answers
 from likewise.zeroshot.result import from_folder as soft_labels
@@ -209,6 +211,59 @@ def _influences(folder: Path) -> None:
     _matrix("cka").save(folder / "matrices" / "m")
 
 
+def _write_recordings(folder: Path) -> None:
+    draw = torch.from_numpy(_DRAW).float()
+    for seed, name in enumerate(("old", "new")):
+        torch.manual_seed(seed)
+        net = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+        likewise.record(net, draw, name=name, progress=False).save(folder / name)
+
+
+def _recordings(folder: Path) -> Any:
+    pair = [str(folder / f"{name}.likewise") for name in ("old", "new")]
+    matrix = likewise.compare(dict(zip("ab", pair, strict=True)), progress=False)
+    return str(likewise.diff(*pair)), matrix.values, likewise.layerwise(*pair).values
+
+
+def _write_told(folder: Path) -> None:
+    from tests.language.models import TEXTS, causal
+
+    for name, noise in (("old", 0.0), ("new", 0.5)):
+        likewise.record(causal(noise=noise), TEXTS[:4], name=name, progress=False).save(folder / name)
+
+
+def _told(folder: Path) -> str:
+    return str(likewise.diff(*(str(folder / f"{name}.likewise") for name in ("old", "new"))))
+
+
+def _board(folder: Path) -> str:
+    return render_board(Board.load(folder / "row.json", ours=False))
+
+
+def _submitted(folder: Path) -> Any:
+    (row,) = submit("cka", CachedViews.load(folder / "v.safetensors"), progress=False)
+    return [cell.value for cell in row.cells]
+
+
+def _write_journal(folder: Path) -> None:
+    with Store(folder, shared=True) as store:
+        likewise.compare(_VIEWS, "cka", store=store, progress=False)
+
+
+def _journal(folder: Path) -> Any:
+    return likewise.compare(_VIEWS, "cka", store=folder, progress=False).values
+
+
+def _write_sketches(folder: Path) -> None:
+    torch.manual_seed(0)
+    nets = {name: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)) for name in "ab"}
+    sketch(nets, "digits:test[:20]", size=256, progress=False).save(folder / "s")
+
+
+def _sketches(folder: Path) -> Any:
+    return Sketches.load(folder / "s.safetensors").matrix().values
+
+
 RESULTS = (
     FileKind(
         "report, compare",
@@ -276,6 +331,12 @@ RESULTS = (
         lambda f: [row.to_dict() for row in load_rows(f / "row.json")],
         True,
     ),
+    FileKind("benchmark views, submitted", lambda f: cached().save(f / "v"), _submitted, True),
+    FileKind("board", lambda f: submit("cka", cached(), progress=False)[0].save(f / "row.json"), _board, True),
+    FileKind("recordings, compared", _write_recordings, _recordings, True, "*.likewise"),
+    FileKind("recordings of language", _write_told, _told, True, "*.likewise"),
+    FileKind("sketches", _write_sketches, _sketches, True),
+    FileKind("store, shared", _write_journal, _journal, True, folder=True),
     FileKind("demo", _write_demo, _demo, True, folder=True),
     FileKind("zeroshot, fold", _write_fold, _fold, folder=True),
 )

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from likewise._base import sealed
 from likewise._base.files import reading
-from likewise._base.folders import file_at
+from likewise._base.folders import check_replaceable, file_at
 from likewise._base.formats.records import check, parse
 from likewise._base.hashing import digest
 from likewise.benchmark.domains import LayerViews
@@ -29,7 +29,7 @@ from likewise.benchmark.results.frame import REPETITION
 from likewise.benchmark.runs import BenchmarkRun
 from likewise.benchmark.trials import Trial
 from likewise.benchmark.validity import Validity
-from likewise.errors import InputError, MissingDataError
+from likewise.errors import InputError, MissingDataError, quoted_list
 from likewise.views import Activations, Outputs
 
 MOST_BYTES = 200_000_000
@@ -88,8 +88,11 @@ class CachedViews:
             InputError: There are no runs, or their views take more than 200 MB.
         """
         trials: list[tuple[Mapping[str, Any], Trial]] = []
-        for one in runs:
-            run = one if isinstance(one, BenchmarkRun) else BenchmarkRun.load(Path(one))
+        opened = [one if isinstance(one, BenchmarkRun) else BenchmarkRun.load(Path(one)) for one in runs]
+        used = sorted({str(run.settings["data"]) for run in opened})
+        if opened and (unused := [address for address in data if address not in used]):
+            raise InputError(f"data names {unused[0]!r}, and the runs were made on {quoted_list(used)}. Leave it out.")
+        for run in opened:
             if run.data is None and run.settings["data"] in data:
                 run = replace(run, data=run.settings["data"])
             settings = {name: run.settings[name] for name in REPETITION}
@@ -159,7 +162,20 @@ class CachedViews:
         Args:
             path: The file.
         """
+        self.check_place(path)
         return sealed.write(path, self.tensors, {_RECORD: json.dumps(self.record)})
+
+    @staticmethod
+    def check_place(path: str | os.PathLike[str]) -> None:
+        """Refuse to write over a file that holds no cached views.
+
+        Args:
+            path: Where views are to be written.
+
+        Raises:
+            InputError: Something else is there.
+        """
+        check_replaceable(sealed.target_of(path), _RECORD.encode(), "file of cached views")
 
     @cached_property
     def digest(self) -> str:

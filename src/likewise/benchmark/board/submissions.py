@@ -22,7 +22,7 @@ import torch
 
 from likewise import __version__
 from likewise._base.files import reading, write_whole
-from likewise._base.folders import read_at
+from likewise._base.folders import check_replaceable, read_at
 from likewise._base.formats.records import check, parse
 from likewise._base.hashing import facts_digest
 from likewise._base.names import visible
@@ -173,9 +173,15 @@ def submit(
 
 def save_rows(rows: Sequence[Submission], path: str | os.PathLike[str]) -> Path:
     """Write one row, or several below "rows", as JSON; returns the path of the file."""
+    check_rows(Path(path))
     content = rows[0].to_dict() if len(rows) == 1 else {"rows": [row.to_dict() for row in rows]}
     write_whole(Path(path), f"{json.dumps(content)}\n".encode())
     return Path(path)
+
+
+def check_rows(path: Path) -> None:
+    """Refuse to replace a file that holds no rows."""
+    check_replaceable(path, b'"times_cka"', "row of a board")
 
 
 def load_rows(path: str | os.PathLike[str]) -> list[Submission]:

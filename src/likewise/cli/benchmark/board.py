@@ -17,9 +17,9 @@ def board(
 ) -> None:
     """Write a page that ranks measures. By question and domain, with intervals."""
     from likewise.benchmark import Board
-    from likewise.report.board_page import refuse_other, write_board
+    from likewise.report.board_page import check_page, write_board
 
-    refuse_other(out)
+    check_page(out)
     made = Board.load(*(rows or []), ours=ours)
     echo(f"{write_board(made, out)}: {len(made.rows)} measures")
     for standing in made.standings()[:5]:

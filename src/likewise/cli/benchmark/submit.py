@@ -21,9 +21,10 @@ def submit(
 
     from likewise.benchmark import CachedViews
     from likewise.benchmark import submit as evaluate
-    from likewise.benchmark.board.submissions import save_rows
+    from likewise.benchmark.board.submissions import check_rows, save_rows
     from likewise.cli._words import measures_of
 
+    check_rows(out)
     start = time.perf_counter()
     cached, selected = CachedViews.load(views), measures_of(measures, "all")
     rows = evaluate(selected[0] if len(selected) == 1 else selected, cached, submitter=submitter)

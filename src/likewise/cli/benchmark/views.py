@@ -19,6 +19,7 @@ def views(
     """Cache the views of runs in one file. New measures are then tested without training."""
     from likewise.benchmark import CachedViews
 
+    CachedViews.check_place(out)
     cached = CachedViews.from_runs(runs, data=data or (), inputs=inputs)
     path = cached.save(out)
     size = f"{path.stat().st_size / 1e6:,.1f} MB"

@@ -37,6 +37,16 @@ _HEADER = {
     "weights": list[dict[str, Any]],
     "about": dict[str, Any],
 }
+# by kind of answer, its arrays: the letter of their dtype, and how many dimensions they have
+_ANSWERS: dict[str, dict[str, tuple[str, int]]] = {
+    "": {},
+    "classes": {"top": ("i", 2), "log_p": ("f", 2), "classes": ("i", 1), "labels": ("i", 1)},
+    "tokens": {
+        **dict.fromkeys(("text", "position", "token", "cut", "bytes"), ("i", 1)),
+        **{"loss": ("f", 1), "top": ("i", 2), "log_p": ("f", 2)},
+    },
+}
+_OPTIONAL = ("labels", "bytes")
 _LAYER = {"name": str, "shape": list[int], "norm": float, "row": float, "spread": float, "block": bool}
 _WEIGHT = {"name": str, "shape": list[int], "norm": float, "zeros": float, "count": int, "digest": str}
 
@@ -158,8 +168,7 @@ class Recording:
         Raises:
             InputError: Something else is there.
         """
-        target = Path(path)
-        target = target.with_name(f"{target.name.removesuffix(ENDING)}{ENDING}")
+        target = sealed.target_of(path, ENDING)
         if os.path.lexists(target):
             Recording.load(target)
 
@@ -187,6 +196,7 @@ class Recording:
             layers = {entry["name"]: _layer(entry, number, arrays) for number, entry in enumerate(header["layers"])}
             weights = {entry["name"]: _weight(entry, number, arrays) for number, entry in enumerate(header["weights"])}
             answers = {name.removeprefix("answer:"): value for name, value in arrays.items() if name[:7] == "answer:"}
+            _check_answers(header["kind"], header["n"], answers)
             plain = {key: header[key] for key in ("name", "probe", "data", "n", "kind", "about")}
             return cls(**plain, layers=layers, weights=weights, answers=answers)
 
@@ -211,6 +221,26 @@ def _weight(entry: dict[str, Any], number: int, arrays: Mapping[str, Array]) -> 
 def _check_sketch(values: Array, length: int) -> None:
     if values.shape != (length,) or not np.isfinite(values).all():
         raise ValueError(f"a sketch has the shape {values.shape} or is not finite")
+
+
+def _check_answers(kind: str, n: int, answers: Mapping[str, Array]) -> None:
+    """Refuse answers that are not of one length, or name an input, a class or a token that cannot be."""
+    if kind not in _ANSWERS or n < 1:
+        raise ValueError(f"it answers with {kind!r} to {n} inputs")
+    rows = n if kind == "classes" else len(answers.get("text", ()))
+    for name, (letter, dims) in _ANSWERS[kind].items():
+        if name not in answers and name in _OPTIONAL:
+            continue
+        values, length = answers[name], {"classes": 1, "cut": 1, "bytes": n}.get(name, rows)
+        if values.dtype.kind != letter or values.ndim != dims or len(values) != length or 0 in values.shape:
+            raise ValueError(f"its {name!r} has the shape {values.shape} of {values.dtype}")
+        if not np.isfinite(values).all() or (name != "labels" and letter == "i" and values.min() < 0):
+            raise ValueError(f"its {name!r} has entries that are no answers")
+    if not kind:
+        return
+    named, most = ("top", int(answers["classes"][0])) if kind == "classes" else ("text", n)
+    if answers["top"].shape != answers["log_p"].shape or answers[named].max() >= most:
+        raise ValueError(f"its {named!r} names more than there are")
 
 
 def is_recording(thing: Any) -> bool:

@@ -128,6 +128,7 @@ def draw_heatmap(figure: Figure, axis: Any, heatmap: Heatmap, *, leftmost: bool 
         norm=PowerNorm(0.5, low, high) if heatmap.square_root else Normalize(low, high),
         origin="lower" if heatmap.upwards else "upper",
         interpolation="nearest",
+        aspect="auto" if len(heatmap.columns) >= 2 * len(heatmap.rows) else "equal",  # squares leave names no room
     )
     axis.set_facecolor(GREY)  # undefined pairs show through
     axis.set_title(heatmap.title, fontsize=10)

@@ -158,6 +158,19 @@ def test_one_run_is_one_map_with_a_column_per_grounding_and_metric(tmp_path: Pat
     assert max(width, height) < 20
 
 
+def test_names_and_notes_below_the_map_of_two_measures_are_in_the_picture() -> None:
+    of_one = paper_results().only(data="Cora", network="GCN").frame
+    two = of_one[of_one["measure"].isin(["cka", "jaccard"])].assign(valid=False)
+    figure = table(results(two.to_dict("records")), variant="resi").plot()
+    figure.draw_without_rendering()
+    axis = figure.axes[0]
+    assert axis.xaxis.label.get_text().startswith("† groups not valid")
+    for text in (axis.xaxis.label, *axis.get_xticklabels(), axis.title):
+        box = text.get_window_extent()
+        assert figure.bbox.y0 <= box.y0
+        assert box.y1 <= figure.bbox.y1
+
+
 def test_csv_can_be_read_back() -> None:
     found = pd.read_csv(io.StringIO(table(TWO).to_csv()))
     assert list(found.columns) == [

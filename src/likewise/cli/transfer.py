@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,7 +55,8 @@ def transfer(
         if preset is not None:
             shown = {f"--{key.replace('_', '-')}": value for key, value in show.items() if key != "data"}
             refuse_unused(shown, "beside --preset and --plan, which build no network")
-        _print_plan(room.plan(networks, attack=name, preset=preset, **options), as_json)
+        available = preset is not None and find_spec("timm") is not None
+        _print_plan(room.plan(networks, attack=name, preset=preset, available=available, **options), as_json)
         return
     if show["data"] is None:
         raise InputError("networks are attacked on labelled images. Say which, as in --data 'cifar10:test[:500]'.")

@@ -37,21 +37,17 @@ def preset(name: str, *, available: bool = False) -> list[str]:
         >>> preset("paper")[:2], len(preset("paper"))
         (['timm:nfnet_l0.ra2_in1k', 'timm:regnety_032.ra_in1k'], 69)
     """
-    addresses = [str(row["network"]) for row in _rows(name)]
-    if not available:
-        return addresses
-    prepare_torchvision()
-    timm = require("timm", extra="vision", to=f"load the networks of the preset {name!r}")
-    names = {*timm.list_models(), *timm.list_pretrained()}
-    missing = [address for address in addresses if address.removeprefix("timm:") not in names]
-    if missing:
-        rest = f"{len(addresses) - len(missing)} of {len(addresses)} networks are left"
-        warn(f"timm {timm.__version__} does not know {quoted_list(missing)} of the preset {name!r}: {rest}.")
-    return [address for address in addresses if address not in missing]
+    return [str(row["network"]) for row in _rows(name, available)]
 
 
 def plan(
-    networks: Any = None, data: Any = None, attack: str | Attack = "pgd", *, preset: str | None = None, **options: Any
+    networks: Any = None,
+    data: Any = None,
+    attack: str | Attack = "pgd",
+    *,
+    preset: str | None = None,
+    available: bool = False,
+    **options: Any,
 ) -> pd.DataFrame:
     """Compute what `sat` would cost. Nothing is attacked; networks are built and shown one image.
 
@@ -60,6 +56,7 @@ def plan(
         data: Labelled images, or their address; by default as many images as the paper of a preset had.
         attack: An attack or its name, as in `sat`.
         preset: The name of a list of networks, whose costs are stored.
+        available: Leave out those of the preset that the installed timm does not know, with a warning.
         **options: The options of the attack, and how networks are shown, as in `sat`.
 
     Returns:
@@ -78,7 +75,7 @@ def plan(
     show, rest = Show.read("plan", options, without=NOT_HERE)
     settings = AttackSettings.of(attack, rest, 0, 1).options
     inputs = None if data is None else labelled(data)
-    facts = _rows(preset) if preset is not None else _counted(networks, inputs, show.device)
+    facts = _rows(preset, available) if preset is not None else _counted(networks, inputs, show.device)
     n = len(inputs) if inputs is not None else PRESETS[str(preset)]
     steps = n * int(settings.get("iterations", 1)) * (1 + int(settings.get("neighbours", 0)))
     passes = n * (1 + len(facts))
@@ -91,12 +88,28 @@ def plan(
     return pd.DataFrame(rows)
 
 
-def _rows(name: str) -> list[dict[str, Any]]:
+def _rows(name: str, available: bool) -> list[dict[str, Any]]:
     if name not in PRESETS:
         raise InputError(f"no preset named {name!r}.{did_you_mean(name, PRESETS)} There is 'paper'.")
     text = (files("likewise.transfer") / f"{name}.tsv").read_text()
-    rows = csv.DictReader(text.splitlines(), delimiter="\t")
-    return [row | {"network": f"timm:{row['network']}"} for row in rows]
+    rows: list[dict[str, Any]] = list(csv.DictReader(text.splitlines(), delimiter="\t"))
+    missing = _unknown_to_timm(name, [row["network"] for row in rows]) if available else []
+    return [row | {"network": f"timm:{row['network']}"} for row in rows if row["network"] not in missing]
+
+
+def _unknown_to_timm(name: str, networks: list[str]) -> list[str]:
+    """Networks of a preset that the installed timm cannot load, named in a warning."""
+    prepare_torchvision()
+    timm = require("timm", extra="vision", to=f"load the networks of the preset {name!r}")
+    known = {*timm.list_models(), *timm.list_pretrained()}
+    missing = [network for network in networks if network not in known]
+    if missing:
+        rest = f"{len(networks) - len(missing)} of {len(networks)} networks are left"
+        warn(
+            f"timm {timm.__version__} does not know {quoted_list([f'timm:{network}' for network in missing])} of the "
+            f"preset {name!r}: {rest}."
+        )
+    return missing
 
 
 def _counted(networks: Any, data: Any, device: Any) -> list[dict[str, Any]]:

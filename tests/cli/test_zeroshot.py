@@ -54,6 +54,7 @@ def test_folders_of_soft_labels_are_scored_and_drawn(tmp_path: Path) -> None:
     text = invoke(zeroshot, *folders, "--out", str(tmp_path / "run"), "--pictures")
     first = drawn("one")
     assert f"{first.dbi().mean:.3g} ± {first.dbi().std():.2g}" in text
+    assert text.replace("\n", " ").endswith(": zeroshot.csv, five pictures, one file per network ")
     pictures = [f"{name}.png" for name in ("isomap", "tsne", "differences", "histograms", "gaps")]
     assert sorted(path.name for path in (tmp_path / "run").glob("*.png")) == sorted(pictures)
 

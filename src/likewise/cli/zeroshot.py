@@ -74,7 +74,8 @@ def zeroshot(
     echo(room.summary(table, orders, width=get_terminal_size().columns))
     if out is not None:
         made = ["zeroshot.csv", *(["attacks.csv"] if attacks else []), *(["five pictures"] if pictures else [])]
-        echo(f"\nwritten to {out}: {', '.join(made)}, one file per network, store/")
+        made += ["one file per network", *(["store/"] if not all(folders) else [])]
+        echo(f"\nwritten to {out}: {', '.join(made)}")
 
 
 def _check(folders: list[bool], data: Any, out: Any, files: dict[str, bool], training: dict[str, Any]) -> None:

@@ -53,9 +53,13 @@ def test_the_same_seed_gives_the_same_generator() -> None:
     ("layer", "options", "sentence"),
     [
         ("hiden", {}, "Small has no layer 'hiden'. Did you mean 'hidden'? Give a module by name."),
-        ("hidden", {"epochs": 0}, "epochs is 0. Give a number above 0."),
+        (None, {}, "Small has no layer None. Give a module by name."),
+        ("hidden", {"epochs": 0}, "epochs must be a whole number of at least 1, got 0."),
+        ("hidden", {"batch_size": 1.5}, "batch_size must be a whole number of at least 1, got 1.5."),
         ("hidden", {"lr": -1.0}, "lr is -1.0. Give a number above 0."),
+        ("hidden", {"lr": "fast"}, "lr is 'fast'. Give a number above 0."),
         ("hidden", {"eps": 0.0}, "eps is 0.0, and nothing changes within that. Give a number above 0, like 8/255."),
+        ("hidden", {"eps": "8"}, "eps is '8', and nothing changes within that. Give a number above 0, like 8/255."),
     ],
 )
 def test_what_cannot_be_trained_is_said(layer: str, options: dict[str, Any], sentence: str) -> None:

@@ -146,6 +146,10 @@ def test_groups_that_noisy_measures_see_are_seen_better_together(how: str, gain:
             "weights are numbers of at least 0, one of them above. Give such numbers.",
         ),
         (
+            lambda: fuse([matrix(0), matrix(1)], weights={"m0": "1"}),
+            "weights are numbers of at least 0, one of them above. Give such numbers.",
+        ),
+        (
             lambda: fuse([matrix(0), matrix(1)], "snf", weights={"m0": 1}),
             "weights are of ranks, and this is a fusion by 'snf'. Leave them out.",
         ),

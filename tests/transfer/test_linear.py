@@ -29,7 +29,7 @@ EPS = 0.15
 def plainly(a: nn.Module, b: nn.Module, eps: float) -> float:
     """The definition, image by image and network by network."""
     data = digits()
-    a, b = (deepcopy(net).double() for net in (a, b))  # in which no probability is exactly 1
+    a, b = (deepcopy(net).double() for net in (a, b))
     hits, count = 0, 0
     for image, label in zip(data.inputs[:], data.labels.tolist(), strict=True):
         facts = []
@@ -37,9 +37,8 @@ def plainly(a: nn.Module, b: nn.Module, eps: float) -> float:
             shown = image[None].double().requires_grad_(True)
             logits = net(shown)[0]
             margin = logits[label] - torch.cat([logits[:label], logits[label + 1 :]]).max()
-            (slope,) = torch.autograd.grad(margin, shown, retain_graph=True)
-            (rise,) = torch.autograd.grad(torch.logsumexp(logits, 0) - logits[label], shown)
-            facts.append((float(margin.detach()), slope, rise.sign()))
+            (slope,) = torch.autograd.grad(margin, shown)
+            facts.append((float(margin.detach()), slope, -slope.sign()))
         (margin_a, slope_a, step_a), (margin_b, slope_b, step_b) = facts
         if margin_a > 0 and margin_b > 0:
             count += 1
@@ -167,11 +166,19 @@ def test_a_file_of_something_else_holds_no_sketches(tmp_path: Path) -> None:
             "size is 39, less than a byte for each of 40 images. Give more, or fewer images.",
         ),
         (
+            lambda: sketch(zoo(), digits(), size="8k", progress=False),
+            "size must be a whole number of at least 1, got '8k'.",
+        ),
+        (
+            lambda: sketch({}, digits(), progress=False),
+            "no network is given, so there is nothing to sketch. Give at least one.",
+        ),
+        (
             lambda: sketch({"a": Bag()}, WORDS, progress=False),
             "'words' holds text inputs, and attacks change images. Give images.",
         ),
     ],
-    ids=["size", "words"],
+    ids=["size", "no-size", "nothing", "words"],
 )
 def test_what_cannot_be_sketched_is_said(call: Any, message: str) -> None:
     assert refused(call) == message

@@ -97,6 +97,11 @@ def test_equal_samples_have_a_dbi_of_0_and_a_gradient_of_0() -> None:
     assert torch.equal(soft.grad, torch.zeros(4, 3, dtype=torch.float64))
 
 
+def test_what_is_not_a_number_stays_so() -> None:
+    """A training that diverged is not taken for one whose samples agree."""
+    assert math.isnan(float(losses.dbi(torch.full((4, 3), math.nan), torch.zeros(4, dtype=torch.long))))
+
+
 def test_a_class_of_one_sample_is_left_out_of_dbi() -> None:
     soft = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.3, 0.7]])
     assert float(losses.dbi(soft, torch.tensor([0, 0, 1]))) == pytest.approx(math.sqrt(0.5))

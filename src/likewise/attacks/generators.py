@@ -6,12 +6,14 @@ that were trained on other classes, since they follow no label.
 
 from __future__ import annotations
 
+from numbers import Real
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from likewise.attacks.steps import EPS, Ball, target
-from likewise.errors import InputError, check_seed, did_you_mean
+from likewise.errors import InputError, brief, check_count, check_seed, did_you_mean
 
 
 class ImageGenerator(nn.Module):
@@ -88,9 +90,10 @@ def train_generator(
         >>> model(torch.rand(2, 1, 8, 8)).shape
         torch.Size([2, 1, 8, 8])
     """
-    for name, value in {"epochs": epochs, "batch_size": batch_size, "lr": lr, "width": width, "blocks": blocks}.items():
-        if not value > 0:
-            raise InputError(f"{name} is {value}. Give a number above 0.")
+    for name, value in {"epochs": epochs, "batch_size": batch_size, "width": width, "blocks": blocks}.items():
+        check_count(name, value)
+    if not isinstance(lr, Real) or not lr > 0:
+        raise InputError(f"lr is {brief(lr)}. Give a number above 0.")
     check_seed(seed)
     ball = Ball(eps)
     with target(net, images, None, exact=True) as aim, torch.random.fork_rng():
@@ -99,8 +102,9 @@ def train_generator(
                 f"a generator was shown {tuple(aim.clean.shape)}. Give images (n, channels, height, width)."
             )
         modules = dict(aim.net.named_modules())
-        if layer not in modules or not layer:
-            raise InputError(f"{aim.name} has no layer {layer!r}.{did_you_mean(layer, modules)} Give a module by name.")
+        if not isinstance(layer, str) or layer not in modules or not layer:
+            close = did_you_mean(str(layer), modules)
+            raise InputError(f"{aim.name} has no layer {brief(layer)}.{close} Give a module by name.")
         torch.manual_seed(seed)
         model = ImageGenerator(aim.clean.shape[1], width, blocks).to(aim.clean)
         optimiser = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.5, 0.999))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Literal
 
 import torch
@@ -18,7 +19,7 @@ from torch.nn import functional
 
 from likewise._base.arrays import check_labels
 from likewise.attacks.inference import fast
-from likewise.errors import InputError
+from likewise.errors import InputError, brief
 from likewise.networks.anatomy.outputs import OutputKind, output_kind
 from likewise.networks.forward import eval_mode
 from likewise.networks.forward import logits as answer
@@ -39,8 +40,10 @@ class Ball:
     def __post_init__(self) -> None:
         if self.norm not in ("Linf", "L2"):
             raise InputError(f"no norm named {self.norm!r}. Choose 'Linf' or 'L2'.")
-        if not 0 < self.eps < float("inf"):
-            raise InputError(f"eps is {self.eps}, and nothing changes within that. Give a number above 0, like 8/255.")
+        if not isinstance(self.eps, Real) or not 0 < self.eps < float("inf"):
+            raise InputError(
+                f"eps is {brief(self.eps)}, and nothing changes within that. Give a number above 0, like 8/255."
+            )
         if self.norm == "Linf" and self.eps > 1:
             raise InputError(f"eps is {self.eps}, and values of images run from 0 to 1. Give it in these, like 8/255.")
 
@@ -89,6 +92,12 @@ class Target:
     targeted: bool  # whether the attack leads towards the labels, else away from them
     stalled: Tensor  # per image, the number of steps without a gradient
     answers: OutputKind = "logits"  # what the network answers with
+
+    @classmethod
+    def of(cls, net: nn.Module, images: Tensor, labels: Tensor, *, targeted: bool = False) -> Target:
+        """A network in evaluation mode with images and labels that were checked, which are copied."""
+        none = torch.zeros(len(images), dtype=torch.long, device=images.device)
+        return cls(net, images.detach().clone(), labels.to(images.device).clone(), targeted, none, output_kind(net))
 
     @property
     def name(self) -> str:
@@ -156,7 +165,7 @@ def target(
     net: nn.Module, images: Tensor, labels: Tensor | None, *, targeted: bool = False, exact: bool = False
 ) -> Iterator[Target]:
     """The network in evaluation mode, as a faster copy unless `exact`; without labels, away from what it answers."""
-    _check_images(images)
+    check_images(images)
     if targeted and labels is None:
         raise InputError("a targeted attack needs the labels to lead to. Pass labels.")
     with eval_mode(net, input_gradients=True) as resting:
@@ -164,11 +173,11 @@ def target(
         attacked, answers = (resting, _answers(resting, clean)) if exact else fast(resting, clean)
         _check_answers(resting, answers, clean)
         truth = answers.argmax(dim=1) if labels is None else check_labels(labels, *answers.shape).to(answers.device)
-        none = torch.zeros(len(clean), dtype=torch.long, device=clean.device)
-        yield Target(attacked, clean, truth.clone(), targeted, none, output_kind(resting))
+        yield replace(Target.of(resting, clean, truth, targeted=targeted), net=attacked)
 
 
-def _check_images(images: Tensor) -> None:
+def check_images(images: Tensor) -> None:
+    """Refuse what is not images as floats between 0 and 1."""
     if isinstance(images, Tensor) and not images.numel():
         raise InputError("there are no images to attack. Give at least one.")
     if (

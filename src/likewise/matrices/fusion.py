@@ -7,6 +7,7 @@ is among the pairs of these networks, not more: with other networks beside it th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 
 import numpy as np
 
@@ -95,10 +96,11 @@ def _weights(measures: Sequence[str], weights: Mapping[str, float] | None, how: 
     unknown = [name for name in weights if name not in measures]
     if unknown:
         raise InputError(f"no matrix is of {unknown[0]!r}.{did_you_mean(unknown[0], measures)} Weigh those given.")
-    shares = [float(weights.get(name, 0.0)) for name in measures]
-    if not np.isfinite(shares).all() or min(shares) < 0 or sum(share > 0 for share in shares) < 1:
+    shares = [weights.get(name, 0.0) for name in measures]
+    numbers = all(isinstance(share, Real) for share in shares)
+    if not numbers or not np.isfinite(shares).all() or min(shares) < 0 or sum(share > 0 for share in shares) < 1:
         raise InputError("weights are numbers of at least 0, one of them above. Give such numbers.")
-    return shares
+    return list(map(float, shares))
 
 
 def _ranked(apart: Array) -> Array:

@@ -1,7 +1,9 @@
 """SAT without attacks: whether a step along one network's gradient takes another past its linearised boundary.
 
-One pass with two gradients per network and image replaces an attack of 50 steps and a pass over the examples of every
-other network. What is kept of an image is a margin, its slope and the signs of a step. A sketch keeps the slope at
+One pass with one gradient per network and image replaces an attack of 50 steps and a pass over the examples of every
+other network. What is kept of an image is a margin and its slope, whose signs are the step. The slope of the
+cross-entropy, along which attacks go, costs another gradient and hardly orders pairs better (by rank, SAT of 43 small
+networks is followed by 0.90 for 0.89). A sketch keeps the slope at
 some pixels only, in half a byte each, so that any number of networks is compared by products of small matrices; images
 stay apart in it, since a share of images is what is counted.
 """
@@ -20,18 +22,19 @@ import torch
 from torch import Tensor
 
 from likewise._base import sealed
-from likewise._base.arrays import Array
+from likewise._base.arrays import Array, check_labels
 from likewise._base.files import reading
 from likewise._base.folders import file_at
 from likewise._base.formats.records import check, parse
 from likewise._base.progress import Progress
-from likewise.attacks.steps import EPS, Ball, cross_entropy, margin, target
-from likewise.errors import InputError, StoreError, UndefinedError, check_seed
+from likewise.attacks.steps import EPS, Ball, Target, check_images, margin
+from likewise.errors import InputError, StoreError, UndefinedError, check_count, check_seed
 from likewise.matrices.similarity import SimilarityMatrix
 from likewise.measures.pair import Pair
 from likewise.measures.registry import measure
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import quantity
+from likewise.networks.forward import eval_mode
 from likewise.transfer.classifiers import Classifier, classifier, labelled_images, networks_and_data, viewed_classifier
 from likewise.transfer.examples import check_attackable, resized_for
 from likewise.transfer.scores import LEAST, NONE_RIGHT, percent_of_pair, score_of
@@ -49,34 +52,32 @@ class Slopes:
         right: Which images it classifies correctly, (n,).
         margins: By how much the label leads the best other class, (n,).
         falls: The gradient by which that margin falls, (n, channels, height, width).
-        steps: The signs of the gradient of the cross-entropy, likewise.
     """
 
     right: Tensor
     margins: Tensor
     falls: Tensor
-    steps: Tensor
 
 
 def slopes_of(net: Classifier, labels: Tensor) -> Slopes:
-    """Margins, their slopes and steps of one network on all images, by one pass and two gradients each."""
+    """Margins and their slopes of one network on all images, by one pass and one gradient each."""
     check_attackable(net)
     parts: list[tuple[Tensor, ...]] = []
-    for start in range(0, len(labels), BATCH):
-        rows = torch.arange(start, min(start + BATCH, len(labels)))
-        with target(net.net, net.images(rows), net.network_labels(labels[rows]), exact=True) as aim:
-            images = aim.clean.requires_grad_(True)
-            answers = aim.answer(images)
-            lead = margin(answers, aim.labels)
-            fall = aim.slope_of(lead, images, keep_graph=True)
-            step = aim.slope_of(cross_entropy(answers, aim.labels), images).sign()
-            parts.append((answers.argmax(dim=1) == aim.labels, -lead.detach(), fall, step.to(torch.int8)))
+    with eval_mode(net.net, input_gradients=True) as resting:
+        for start in range(0, len(labels), BATCH):
+            rows = torch.arange(start, min(start + BATCH, len(labels)))
+            images = net.images(rows)
+            check_images(images)
+            classes = check_labels(net.network_labels(labels[rows]), len(rows), len(net.columns))
+            aim = Target.of(resting, images, classes)
+            fall, lead, answers = aim.slope_and_loss(aim.clean, margin)
+            parts.append((answers.argmax(dim=1) == aim.labels, -lead, fall))
     return Slopes(*(torch.cat(part).cpu() for part in zip(*parts, strict=True)))
 
 
 def crossings(source: Slopes, other: Slopes, eps: float) -> Tensor:
     """Which images a step along the signs of one network's slope takes past the other's linearised boundary."""
-    step = source.steps.to(other.falls.dtype)
+    step = source.falls.sign()
     if step.shape[1:] != other.falls.shape[1:]:
         step = resized_for(step, tuple(other.falls.shape[1:]))
     return eps * (step * other.falls).flatten(1).sum(dim=1) > other.margins
@@ -97,16 +98,17 @@ def _slopes(rep: Representation) -> Slopes:
     larger_is="more alike",
     bounds=(math.log(LEAST), math.log(100)),
     paired=False,
-    cost="two gradients per network",
+    cost="one gradient per network",
+    version=3,
     source="after Hwang et al. 2024, arXiv:2210.11407",
 )
 def sat_linear(pair: Pair, *, eps: float = EPS) -> float:
     """How far a step along one network's gradient would fool the other if it were linear: SAT without an attack.
 
     ln max(0.01, 100 (h + 1/2) / (2 |X| + 1)), X the images that both classify correctly, h how many of 2 |X| steps
-    cross: m_B(x) < -ε ∇m_B(x) · sign ∇l_A(x), and the same with A and B swapped; m is by how much the true class leads
-    the best other one, l the cross-entropy. ln 100 = 4.6: each step fools the other. As `sat`, it partly measures
-    accuracy; it says nothing of networks whose gradients vanish on purpose.
+    cross: m_B(x) < ε ∇m_B(x) · sign ∇m_A(x), and the same with A and B swapped; m is by how much the true class leads
+    the best other one. ln 100 = 4.6: each step fools the other. As `sat`, it partly measures accuracy; it says nothing
+    of networks whose gradients vanish on purpose.
 
     Options:
         eps: How far a step goes; by default 8/255, as attacks do.
@@ -114,7 +116,7 @@ def sat_linear(pair: Pair, *, eps: float = EPS) -> float:
     Example:
         >>> import likewise
         >>> likewise.measures.get("sat-linear").info.cost
-        'two gradients per network'
+        'one gradient per network'
     """
     Ball(eps)  # refuses what is no distance
     a, b = _slopes(pair.a), _slopes(pair.b)
@@ -236,7 +238,7 @@ class Sketches:
 def sketch(
     networks: Any, data: Any, *, size: int = BYTES, seed: int = 0, device: Any = None, progress: bool = True
 ) -> Sketches:
-    """Make sketches of networks, about `size` bytes each, by one pass and two gradients per image.
+    """Make sketches of networks, about `size` bytes each, by one pass and one gradient per image.
 
     Args:
         networks: Addresses or modules, a list or a mapping by name; all are shown images of one shape.
@@ -251,6 +253,9 @@ def sketch(
     """
     named, inputs = networks_and_data("sketch", networks, None, data)
     check_seed(seed)
+    check_count("size", size)
+    if not named:
+        raise InputError("no network is given, so there is nothing to sketch. Give at least one.")
     if size < len(inputs):
         raise InputError(
             f"size is {size}, less than a byte for each of {len(inputs)} images. Give more, or fewer images."

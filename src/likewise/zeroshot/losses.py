@@ -68,8 +68,8 @@ def dbi(soft: Tensor, labels: Tensor) -> Tensor:
         if len(rows) > 1:
             cloud = soft[rows]
             square = (cloud - cloud.mean(dim=0)).square().sum(dim=1).mean()
-            apart = square > torch.finfo(soft.dtype).eps ** 2  # the root has no gradient at 0
-            spreads.append(torch.where(apart, square, torch.ones_like(square)).sqrt() * apart)
+            equal = square <= torch.finfo(soft.dtype).eps ** 2  # the root has no gradient at 0
+            spreads.append(torch.where(equal, torch.ones_like(square), square).sqrt() * ~equal)
     if not spreads:
         raise InputError("no class has two samples in this batch, so nothing lies apart. Give larger batches.")
     return torch.stack(spreads).mean()

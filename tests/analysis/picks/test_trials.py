@@ -43,4 +43,6 @@ def test_a_network_that_is_far_better_is_added_again() -> None:
 
 def test_no_members_are_refused() -> None:
     _, answers, _ = zoo((2, 2), n=40)
-    assert refused(lambda: analysis.greedy_members(answers, 0)) == "size is 0. Give at least 1."
+    for size in (0, 1.5, "two"):
+        sentence = f"size must be a whole number of at least 1, got {size!r}."
+        assert refused(lambda size=size: analysis.greedy_members(answers, size)) == sentence

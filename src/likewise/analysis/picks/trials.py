@@ -18,7 +18,7 @@ import numpy as np
 
 from likewise._base.arrays import Array
 from likewise.analysis.ensembles import LEVEL, Ensembles, drawn_again, ends, subsets_of, with_ends
-from likewise.errors import InputError
+from likewise.errors import check_count
 from likewise.matrices.shares import wilson
 from likewise.matrices.uncertainty import Interval
 
@@ -107,8 +107,7 @@ def greedy_members(answers: Answers, size: int) -> list[str]:
         >>> greedy_members(two, 3)  # either errs once, and both together on none
         ['a', 'b', 'a']
     """
-    if size < 1:
-        raise InputError(f"size is {size}. Give at least 1.")
+    check_count("size", size)
     return [answers.names[i] for i in greedy(Ensembles(answers), 1 - answers.accuracies, size)]
 
 

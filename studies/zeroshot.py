@@ -138,7 +138,7 @@ def budget(networks: list[Architecture]) -> None:
         test = likewise.dataset("cifar10:test")
         done = likewise.train("zoo:lenet", CIFAR, settings, validation=test, out=weights.parent, progress=False)
         _say(f"LeNet, {BUDGET_EPOCHS} epochs: accuracy {done.history[-1]['validation_accuracy']:.3f}", start)
-    for threshold, kind in product((10, 5, 3, 1), ("pixel", "threshold")):
+    for kind, threshold in product(("pixel", "threshold"), (10, 5, 3, 1)):
         path, start = RUNS / f"LeNet-budget-{kind}-{threshold}.csv", time.process_time()
         if path.is_file():
             continue

@@ -118,7 +118,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("ckaa", ["cka", "rsa"])
     " Did you mean 'cka'?"
     """
-    close = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
+    close = get_close_matches(str(name).lower(), list(known), n=1, cutoff=0.6)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 

@@ -121,5 +121,10 @@ test_an_error_is_a_sentence = refusals(
         lambda: classes.Inspector(3, attack={"eps": -1.0}),
         "eps is -1.0, and nothing changes within that. Give a number above 0, like 8/255.",
     ),
+    (lambda: classes.Inspector(3).report(also=5), "also is 5. Give numbers by name, as in also={'loss': 0.5}."),
+    (
+        lambda: classes.Inspector(3).report(also={"lr": "low"}),
+        "also is {'lr': 'low'}. Give numbers, as in also={'loss': 0.5}.",
+    ),
     (report_also, "also has no number 'lss'. Did you mean 'loss'? It takes loss, validation_loss, lr."),
 )

@@ -76,6 +76,7 @@ def sgd(net: nn.Module) -> torch.optim.SGD:
 def by_hand(watch: Inspector) -> nn.Module:
     net = Net()
     optimiser = sgd(net)
+    watch.report(net.fc.weight, epoch=0)
     for _ in range(EPOCHS):
         for x, y in batches(TRAIN):
             optimiser.zero_grad()
@@ -194,8 +195,15 @@ test_an_error_is_a_sentence = refusals(
         MissingDataError,
     ),
     (lambda: Inspector(["cat"]), "an inspector needs at least two classes. Give their names or their number."),
-    (lambda: Inspector(3, every_n_epochs=0), "every_n_epochs is 0. Give at least 1."),
-    (lambda: Inspector(3, adversarial_every=-1), "adversarial_every is -1. Give at least 1."),
+    (lambda: Inspector(3, every_n_epochs=0), "every_n_epochs must be a whole number of at least 1, got 0."),
+    (lambda: Inspector(3, every_n_epochs="2"), "every_n_epochs must be a whole number of at least 1, got '2'."),
+    (lambda: Inspector(3, adversarial_every=-1), "adversarial_every must be a whole number of at least 1, got -1."),
+    (lambda: Inspector(3, adversarial_epochs=5), "adversarial_epochs is 5. Give a list of epochs."),
+    (
+        lambda: Inspector(3, adversarial_epochs=["last"]),
+        "an epoch of adversarial_epochs must be a whole number of at least 0, got 'last'.",
+    ),
+    (lambda: Inspector(3).report(epoch=-1), "epoch must be a whole number of at least 0, got -1."),
     (
         lambda: Inspector(["dog", "cat", "newt"], reference=PATHS),
         "the reference has no class that is surely 'newt'; it has 'cat', 'dog', 'ship'. Classes are "
@@ -233,7 +241,7 @@ def test_a_validation_step_of_lightning_returns_what_the_page_says(tmp_path: Pat
         watch = inspector()
         torch.manual_seed(0)
         lightning_run(tmp_path / returned, watch, 1, returned=returned, **options)
-        reports[returned] = watch.curves()["accuracy"].tolist()
+        reports[returned] = watch.curves()["accuracy"].loc[1:].tolist()
     assert reports["both"] == reports["logits"] == reports["other"]
     with pytest.raises(InputError, match=r"^validation_step returned None, and the inspector needs the logits"):
         lightning_run(tmp_path / "nothing", inspector(), 1, returned="nothing")
@@ -259,7 +267,7 @@ def test_lightning_goes_on_from_a_checkpoint_without_a_gap_or_a_double_epoch(tmp
     lightning_run(tmp_path, inspector(out=out), EPOCHS)
     resumed = inspector(out=out)  # all three epochs are there; training goes on after the second
     lightning_run(tmp_path / "again", resumed, EPOCHS, tmp_path / "epoch=1.ckpt")
-    assert resumed.curves().index.tolist() == [1, 2, 3]
+    assert resumed.curves().index.tolist() == [0, 1, 2, 3]
     same(resumed, plain)
     same(inspector(out=out), plain)
 
@@ -309,7 +317,7 @@ def test_the_trainer_of_transformers_gives_the_report_of_a_plain_loop(tmp_path: 
     trainer.train()
     same(watched, plain)
     logged = [entry for entry in trainer.state.log_history if "eval_widm" in entry]
-    assert [entry["eval_widm"] for entry in logged] == plain.curves()["widm"].tolist()
+    assert [entry["eval_widm"] for entry in logged] == plain.curves()["widm"].loc[1:].tolist()
 
 
 def test_curves_that_an_earlier_run_did_not_come_to_write_are_written(tmp_path: Path) -> None:
@@ -340,9 +348,12 @@ def test_our_own_training_gives_what_inspecting_its_epochs_gives(tmp_path: Path)
     on_test = [name for name in live.curves() if not name.endswith("train") and "train_" not in name]
     on_test = [name for name in on_test if name not in ("overfitting",)]
     assert "sai_ncsm_tncsm" in on_test
+    of_weights = {"wsi_mean", "wsi_max", "wsi_min"}
+    assert set(live.curves().loc[0].dropna().index) == of_weights
     for name in on_test:
+        first = 0 if name in of_weights else 1
         np.testing.assert_allclose(
-            live.curves()[name], later.curves()[name].loc[1:], rtol=1e-6, atol=1e-9, err_msg=name
+            live.curves()[name].loc[first:], later.curves()[name].loc[first:], rtol=1e-6, atol=1e-9, err_msg=name
         )
     assert done.history[1]["wsi_max"] == live.curves()["wsi_max"].loc[2]
     assert done.history[1]["validation_accuracy"] == pytest.approx(live.curves()["accuracy"].loc[2])
@@ -358,7 +369,7 @@ def test_the_attack_of_the_inspector_is_that_of_its_paper_and_an_option_changes_
 def test_only_every_second_epoch_is_looked_at() -> None:
     live = Inspector(likewise.dataset("digits:test"), every_n_epochs=2)
     train("zoo:mlp", "digits:train[:100]", validation="digits:test[:50]", epochs=5, lr=0.05, callbacks=[live])
-    assert live.curves().index.tolist() == [2, 4]
+    assert live.curves().index.tolist() == [0, 2, 4]
 
 
 def test_attacked_epochs_have_a_fooling_rate_and_leave_the_training_as_it_was() -> None:
@@ -374,7 +385,7 @@ def test_attacked_epochs_have_a_fooling_rate_and_leave_the_training_as_it_was() 
     ]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
     rates = attacked.curves()["fooling_rate"]
-    assert np.isfinite(rates).tolist() == [False, True, False]
+    assert np.isfinite(rates).tolist() == [False, False, True, False]
     assert attacked.curves()["samples_adversarial"].loc[2] == 100
     assert attacked.matrices(2)["confusion_adversarial"].short == "CCSM-adversarial"
 
@@ -394,7 +405,7 @@ def test_killed_and_resumed_curves_have_no_gap_and_no_double_epoch(tmp_path: Pat
     train("zoo:mlp", "digits:train[:150]", validation="digits:test[:60]", epochs=6, lr=0.05, callbacks=[whole])
     seen = tmp_path / "killed" / "inspection"
     resumed = Inspector(likewise.dataset("digits:test[:60]"), out=seen).curves()
-    assert resumed.index.tolist() == [1, 2, 3, 4, 5, 6]
+    assert resumed.index.tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert resumed.equals(whole.curves())
 
 
@@ -404,7 +415,7 @@ def test_a_checkpoint_takes_the_inspector_back(tmp_path: Path) -> None:
     earlier = {"reports": {k: v for k, v in watch.state_dict()["reports"].items() if k != "3"}}
     again = inspector(out=tmp_path)
     again.load_state_dict(earlier)
-    assert again.curves().index.tolist() == [1, 2]
+    assert again.curves().index.tolist() == [0, 1, 2]
     assert again.next_epoch == 3
     assert not (tmp_path / "0003.safetensors").exists()
 

@@ -117,11 +117,21 @@ test_an_error_is_a_sentence = refusals(
         "the reference is constant or has undefined classes, so nothing can be aligned with it.",
     ),
     (
+        lambda: alignment(torch.zeros(7, 4, requires_grad=True), REFERENCE),
+        "all pairs of classes are equally similar, as of weights of zero or of two classes, so their alignment is "
+        "undefined. Start the classifier from random weights, of three classes at least.",
+    ),
+    (
         lambda: wsi(torch.zeros(1, 3)),
         "weights are one row per class, for two classes at least, got (1, 3). Give (classes, width).",
     ),
     (lambda: wsi(weights(), "top"), "end is 'top'. Give 'mean', 'max' or 'min'."),
     (lambda: wsi(weights(), "max", 0.3), "quantile is 0.3. Give one from 0.5 to 1."),
+    (lambda: wsi(weights(), "max", "most"), "quantile is 'most'. Give one from 0.5 to 1."),
+    (
+        lambda: wsi(torch.ones(3, 2, dtype=torch.long)),
+        "weights are of torch.int64, which has no gradient. Give floating-point numbers.",
+    ),
     (
         lambda: alignment(weights(), "cifar10"),
         "the reference is of type str, not an array. Pass an array, a tensor, a data frame or a list of rows.",

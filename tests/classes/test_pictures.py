@@ -294,6 +294,16 @@ def film_of(page: Path) -> dict[str, Any]:
     return json.loads(found)
 
 
+def test_a_film_shows_epochs_that_were_counted_where_there_are_any(tmp_path: Path) -> None:
+    watch = classes.Inspector(3)
+    watch.report(np.eye(3), epoch=0)
+    assert film_of(classes.animate(watch, tmp_path / "start.html"))["epochs"] == [0]
+    watch.update([0, 1, 2, 2], [0, 1, 2, 1])
+    watch.report(np.eye(3) + 0.1)
+    film = film_of(classes.animate(watch, tmp_path / "film.html"))
+    assert (film["epochs"], len(film["films"])) == ([1], 2)
+
+
 def entries(film: dict[str, Any], size: int, power: int = 1) -> np.ndarray:
     """The numbers that the bytes of a film stand for, NaN for undefined ones."""
     low, high = (film["frames"][end] ** (1 / power) for end in ("low", "high"))
@@ -432,6 +442,7 @@ def test_joint_panels_hold_sai_beside_loss_rate_and_fooling_rate(tmp_path: Path)
             "accuracy": [0.1, 0.5, 0.9],
             "sai_ncsm_scsm": [0.6, 0.8, 0.7],
             "loss": [np.nan, 2.0, 1.0],
+            "validation_loss": [np.nan, 3.0, 2.0],
             "lr": [np.nan, 0.1, 0.01],
             "fooling_rate": [np.nan, 0.2, np.nan],
             "errors": [90.0, 50.0, 10.0],
@@ -457,6 +468,8 @@ def test_joint_panels_hold_sai_beside_loss_rate_and_fooling_rate(tmp_path: Path)
         ]
         for axis in titled
     }
+    (losses,) = [axis for axis in panels(figure) if axis.get_ylabel() == "loss, validation_loss"]  # on one scale
+    assert [line.get_label() for line in losses.get_lines()] == ["loss", "validation_loss"]
     sai = ("sai_ncsm_scsm", [0.6, 0.8, 0.7])
     assert held["SAI(NCSM, SCSM), loss and learning rate"] == [sai, ("loss", [2.0, 1.0]), ("lr", [0.1, 0.01])]
     assert held["SAI(NCSM, SCSM) and fooling rate"] == [sai, ("fooling_rate", [0.2])]
@@ -469,6 +482,14 @@ test_what_cannot_be_drawn_of_seeds_and_panels_is_a_sentence = refusals(
     (
         lambda: classes.curves({"net": []}),
         "'net' has no curves to draw. Give at least one frame of inspector.curves().",
+    ),
+    (
+        lambda: classes.curves({"net": [1, 2]}),
+        "'net' needs a data frame of curves, got int. Give inspector.curves().",
+    ),
+    (
+        lambda: classes.joint(pd.Series([1.0])),
+        "joint needs a data frame of curves, got Series. Give inspector.curves().",
     ),
     (
         lambda: classes.joint(pd.DataFrame({"samples": [1.0]})),

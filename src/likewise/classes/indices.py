@@ -17,7 +17,7 @@ from likewise.classes.agreement import DECIMALS, calibrated
 from likewise.classes.confusion import idm
 from likewise.classes.epoch_report import Reference, Snapshot, index
 from likewise.classes.similarity import KINDS, ClassSimilarity, check_similarity
-from likewise.errors import InputError, did_you_mean
+from likewise.errors import InputError, brief, did_you_mean
 
 index(name="samples", reads="inputs counted", per_split=True)(lambda epoch: float(epoch.total))
 index(name="errors", reads="inputs classified wrong", per_split=True, label="mistakes")(
@@ -261,11 +261,16 @@ OF_TRAINING = {  # numbers a training has of its own, kept beside the indices wh
 
 def of_training(numbers: Mapping[str, float]) -> dict[str, float]:
     """These numbers, which must be among them."""
+    if not isinstance(numbers, Mapping):
+        raise InputError(f"also is {brief(numbers)}. Give numbers by name, as in also={{'loss': 0.5}}.")
     for name in numbers:
         if name not in OF_TRAINING:
             hint = did_you_mean(name, OF_TRAINING)
             raise InputError(f"also has no number {name!r}.{hint} It takes {', '.join(OF_TRAINING)}.")
-    return {name: float(value) for name, value in numbers.items()}
+    try:
+        return {name: float(value) for name, value in numbers.items()}
+    except (TypeError, ValueError):
+        raise InputError(f"also is {brief(dict(numbers))}. Give numbers, as in also={{'loss': 0.5}}.") from None
 
 
 def _given(epoch: Snapshot, name: str) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -28,7 +29,7 @@ from likewise.classes.pictures.gallery import epochs_shown
 from likewise.classes.records import Epoch, Records
 from likewise.classes.similarity import ClassSimilarity, named
 from likewise.data import Data, dataset
-from likewise.errors import InputError, brief, quoted_list
+from likewise.errors import InputError, NoClassifierError, brief, check_count, quoted_list
 from likewise.matrices.notebook import as_html
 from likewise.matrices.tables import fit_width
 from likewise.networks import network, unwrapped
@@ -101,9 +102,13 @@ class Inspector:
         phases_of: str = "wsi_max",
     ) -> None:
         self.steering = Steering(stop_after, reduce_lr_after, lr_factor, phases_of)
-        for name, value in {"every_n_epochs": every_n_epochs, "adversarial_every": adversarial_every}.items():
-            if value is not None and value < 1:
-                raise InputError(f"{name} is {value}. Give at least 1.")
+        check_count("every_n_epochs", every_n_epochs)
+        if adversarial_every is not None:
+            check_count("adversarial_every", adversarial_every)
+        if isinstance(adversarial_epochs, str) or not isinstance(adversarial_epochs, Collection):
+            raise InputError(f"adversarial_epochs is {brief(adversarial_epochs)}. Give a list of epochs.")
+        for number in adversarial_epochs:
+            check_count("an epoch of adversarial_epochs", number, least=0)
         if out is not None and not os.fspath(out):
             raise InputError("out is empty. Name a folder.")
         self.classes, self.reference = _classes_and_reference(classes, reference)
@@ -220,13 +225,15 @@ class Inspector:
             InputError: `also` holds another number, or the curve of `phases_of` is not among the indices.
         """
         also = of_training(also or {})
+        if epoch is not None:
+            check_count("epoch", epoch, least=0)
         number = self.next_epoch if epoch is None else int(epoch)
         matrices = self._matrices_now(weights)
         tables = {split: counts.table() for split, counts in self._counts.items()}
-        if "test" not in tables and not self.steering.is_on:  # which may go by the weights alone
+        if "test" not in tables and number and not self.steering.is_on:  # which may go by the weights alone
             warn(f"epoch {number} is empty: no test batch was counted, so its mistakes are unknown.")
         values = report(Snapshot(matrices, tables, self._fixed, self._counted() | also))
-        values |= self.steering.decide(self.records.reports, number, values)
+        values |= self.steering.decide(self.records.reports, number, values) if number else {}
         self.reset()
         self.records.keep(Epoch(number, values, matrices, tables), self.reference)
         return values
@@ -311,13 +318,30 @@ class Inspector:
 
     # What our own training asks of a callback.
 
+    def start(self, net: Any) -> None:
+        """Report the weights before the first step as epoch 0, from which the climb of a curve is counted.
+
+        Nothing is reported of a network whose layers alone do not say which of them classifies.
+
+        Args:
+            net: The network.
+        """
+        with suppress(NoClassifierError):
+            self.report(net, epoch=0)
+
     def begin(self, net: Any, epoch: int) -> None:
-        """Get ready for an epoch of our own training.
+        """Get ready for an epoch of our own training; before the first, its weights are reported as epoch 0.
 
         Args:
             net: The network.
             epoch: The number of the epoch.
         """
+        if epoch == 1:
+            self.start(net)
+        self._open(net, epoch)
+
+    def _open(self, net: Any, epoch: int) -> None:
+        """Listen to the classifier from now on, where the epoch is to be reported."""
         self.reset()
         self._epoch = epoch
         self._check_order(net)
@@ -525,7 +549,7 @@ def inspect(
     missing = {n: address for n, address in addresses.items() if n not in recorded or _unattacked(inspector, n)}
     for number, address in tracked(missing.items(), "inspecting", total=len(missing), show=options.progress):
         net = _network(address, splits["test"], device)
-        inspector.begin(net, number)
+        inspector._open(net, number)
         for split, labelled in splits.items():
             with torch.inference_mode():
                 inputs_for = transform_for(net, labelled, repr(type(unwrapped(net)).__name__))

@@ -39,7 +39,8 @@ def alignment(weights: Any, reference: ClassSimilarity | Any, metric: str = "cos
         metric: "cosine" or "pearson".
 
     Raises:
-        InputError: The shapes do not fit, or the reference is constant or undefined.
+        InputError: The shapes do not fit, the reference is constant or undefined, or all pairs of classes are equally
+            similar.
         UnknownNameError: There is no such metric.
 
     Example:
@@ -66,6 +67,11 @@ def alignment(weights: Any, reference: ClassSimilarity | Any, metric: str = "cos
     wanted = _scaled(_off_diagonal(target))
     if not bool(wanted.isfinite().all()):
         raise InputError("the reference is constant or has undefined classes, so nothing can be aligned with it.")
+    if bool(cosines.max() == cosines.min()):
+        raise InputError(
+            "all pairs of classes are equally similar, as of weights of zero or of two classes, so their alignment is "
+            "undefined. Start the classifier from random weights, of three classes at least."
+        )
     ours = _scaled(cosines)
     if metric == "pearson":
         ours, wanted = ours - ours.mean(), wanted - wanted.mean()
@@ -89,8 +95,8 @@ def wsi(weights: Any, end: str = "mean", quantile: float = 0.95) -> Tensor:
     """
     if end not in ENDS:
         raise InputError(f"end is {brief(end)}. Give 'mean', 'max' or 'min'.")
-    if not 0.5 <= quantile <= 1:
-        raise InputError(f"quantile is {quantile}. Give one from 0.5 to 1.")
+    if not (isinstance(quantile, (int, float)) and 0.5 <= quantile <= 1):
+        raise InputError(f"quantile is {brief(quantile)}. Give one from 0.5 to 1.")
     cosines = _cosines(weights)
     if end == "mean":
         return cosines.mean()
@@ -153,6 +159,8 @@ def _cosines(weights: Any) -> Tensor:
         raise InputError(
             f"weights are one row per class, for two classes at least, got {tuple(rows.shape)}. Give (classes, width)."
         )
+    if not rows.is_floating_point():
+        raise InputError(f"weights are of {rows.dtype}, which has no gradient. Give floating-point numbers.")
     unit = functional.normalize(rows, dim=1)
     return _off_diagonal(unit @ unit.T)
 

@@ -27,6 +27,7 @@ def bad(end: float, fall: int = 30, length: int = 400) -> np.ndarray:
 test_an_error_is_a_sentence = refusals(
     (lambda: phases(range(9), [1, 2, 3]), "a curve is one number per epoch, got (9,) for 3 epochs."),
     (lambda: phases("rest"), "a curve is one number per epoch, got 'rest'."),
+    (lambda: phases([1, 2, 3], ["a", "b", "c"]), "epochs are ['a', 'b', 'c']. Give whole numbers."),
     (lambda: phases([1, 2, 3], [1, 1, 2]), "epochs are [1, 1, 2]. Give them in rising order, each once."),
 )
 

@@ -55,7 +55,7 @@ test_an_error_is_a_sentence = refusals(
 def test_a_training_stops_when_rest_is_certain() -> None:
     watched = Inspector(10, reduce_lr_after="surge", lr_factor=0.999, phases_of=CURVE)
     trained(watched)
-    curve = watched.curves()[CURVE]
+    curve = watched.curves()[CURVE].loc[1:]
     first = next(n for n in curve.index if phases(curve.loc[:n].tolist(), curve.loc[:n].index.tolist()).clear)
     assert 20 <= first < 45
     stopping = Inspector(10, stop_after="rest", reduce_lr_after="surge", lr_factor=0.999, phases_of=CURVE)
@@ -69,11 +69,11 @@ def test_the_learning_rate_is_lowered_once_after_the_surge_also_when_resumed(tmp
     trained(watched, tmp_path / "run", epochs=24)
     again = Inspector(10, reduce_lr_after="surge", lr_factor=0.2, phases_of=CURVE, out=tmp_path / "inspected")
     history = trained(again, tmp_path / "run", epochs=30).history
-    curve = again.curves()[CURVE].tolist()
+    curve = again.curves()[CURVE].loc[1:].tolist()
     seen = next(length for length in range(1, 31) if surge_end(curve[:length]) is not None)
     assert seen < 24  # the training was resumed after it
     assert [record["lr"] for record in history] == pytest.approx([0.05] * seen + [0.01] * (30 - seen))
-    assert again.curves()["lr"].tolist() == pytest.approx([record["lr"] for record in history])
+    assert again.curves()["lr"].loc[1:].tolist() == pytest.approx([record["lr"] for record in history])
 
 
 def test_another_index_may_steer_and_a_loop_of_ones_own_reads_the_report() -> None:

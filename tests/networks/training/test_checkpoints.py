@@ -388,7 +388,7 @@ def test_a_damaged_report_of_the_last_epoch_is_made_again_by_the_training(tmp_pa
     (tmp_path / "watched" / "0001.safetensors").write_bytes(b"")
     with pytest.warns(DamagedStoreWarning) as warnings:
         again = run()
-    assert list(again.curves().index) == [2, 3]
+    assert list(again.curves().index) == [0, 2, 3]
     assert str(warnings[1].message) == (
         f"epoch 1 was reported to a damaged file, and the training in {tmp_path / 'run'} is past it: its report is "
         "left out. Inspect kept epochs again, or train in another folder."

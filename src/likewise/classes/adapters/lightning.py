@@ -83,6 +83,10 @@ class _Hooks:
         if self._tap is None and self._busy(trainer):
             self._tap = Tap(pl_module, self.inspector.head, trusts_network=False)
 
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        if trainer.global_step == 0:
+            self.inspector.start(pl_module)
+
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         self.inspector.reset()
         self._open(trainer, pl_module)

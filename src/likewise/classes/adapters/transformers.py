@@ -44,6 +44,8 @@ class _Hooks:
         if any(epoch > done for epoch in reports):  # it resumes from an earlier checkpoint
             earlier = {str(epoch): report for epoch, report in reports.items() if epoch <= done}
             self.inspector.load_state_dict({"reports": earlier})
+        if state.global_step == 0 and self._model is not None:
+            self.inspector.start(self._model)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._tap is not None:

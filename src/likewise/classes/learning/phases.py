@@ -110,7 +110,10 @@ def _recorded(curve: Sequence[float], epochs: Sequence[int] | None) -> tuple[np.
         values = np.asarray(curve, dtype=float)
     except (TypeError, ValueError):
         raise InputError(f"a curve is one number per epoch, got {brief(curve)}.") from None
-    numbers = list(range(len(values))) if epochs is None else [int(e) for e in epochs]
+    try:
+        numbers = list(range(len(values))) if epochs is None else [int(e) for e in epochs]
+    except (TypeError, ValueError):
+        raise InputError(f"epochs are {brief(epochs)}. Give whole numbers.") from None
     if values.ndim != 1 or len(numbers) != len(values):
         raise InputError(f"a curve is one number per epoch, got {values.shape} for {len(numbers)} epochs.")
     numbers = [e for e, value in zip(numbers, values, strict=True) if np.isfinite(value)]

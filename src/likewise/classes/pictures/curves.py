@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-# title: what is drawn against the left axis, and what against the right
-JOINT: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+# title: what is drawn against the left axis, and what against each of the others
+JOINT: dict[str, tuple[tuple[str, ...], ...]] = {
     "accuracy and losses": (("accuracy", "accuracy_train"), ("loss", "validation_loss")),
-    "SAI(NCSM, SCSM), loss and learning rate": (("sai_ncsm_scsm",), ("loss", "lr")),
+    "SAI(NCSM, SCSM), loss and learning rate": (("sai_ncsm_scsm",), ("loss",), ("lr",)),
     "SAI(NCSM, SCSM) and fooling rate": (("sai_ncsm_scsm",), ("fooling_rate",)),
-    "number of mistakes": (("errors",), ("errors_train",)),
-    "IDM of all inputs": (("nidm", "widm"), ()),
-    "IDM of mistakes": (("nidm_errors", "widm_errors"), ()),
+    "number of mistakes": (("errors",), ("errors_train",)),  # of splits of different sizes
+    "IDM of all inputs": (("nidm", "widm"),),
+    "IDM of mistakes": (("nidm_errors", "widm_errors"),),
 }
 
 
@@ -85,23 +85,24 @@ def joint(frame: pd.DataFrame, path: str | Path | None = None, *, chance: Mappin
     Raises:
         InputError: None of the curves was reported.
     """
+    _check_frame("joint", frame)
     present = {name for name in frame if frame[name].notna().any()}
-    shown = {title: sides for title, sides in JOINT.items() if set(sides[0]) & present}
+    sides = {title: [[name for name in side if name in present] for side in all_] for title, all_ in JOINT.items()}
+    shown = {title: [left, *filter(None, right)] for title, (left, *right) in sides.items() if left}
     if not shown:
         raise InputError("none of the curves of the joint panels was reported. See inspector.curves().columns.")
     figure, axes = _grid(len(shown), height=2.9, across=3)
-    for axis, (title, (left, right)) in zip(axes, shown.items(), strict=False):
+    for axis, (title, names) in zip(axes, shown.items(), strict=False):
         axis.set_title(title, fontsize=9)
-        names = [name for name in left if name in present]
-        lines = [_line(axis, [frame[name]], f"C{n}", name) for n, name in enumerate(names)]
-        axis.set_ylabel(", ".join(names), fontsize=7)
-        for n, name in enumerate(name for name in right if name in present):
-            other = axis.twinx()
-            other.spines["right"].set_position(("axes", 1 + 0.22 * n))
+        lines: list[Any] = []
+        for n, side in enumerate(names):
+            other = axis.twinx() if n else axis
+            other.spines["right"].set_position(("axes", 1 + 0.22 * max(0, n - 1)))
             other.tick_params(labelsize=7)
-            other.set_ylabel(name, fontsize=7)
-            lines.append(_line(other, [frame[name]], f"C{len(names) + n}", name, style="--"))
-        for name in names:
+            other.set_ylabel(", ".join(side), fontsize=7)
+            for name in side:
+                lines.append(_line(other, [frame[name]], f"C{len(lines)}", name, style="--" if n else "-"))
+        for name in names[0]:
             if chance and name in chance:
                 axis.axhline(chance[name], color="grey", linestyle=":", linewidth=1)
         axis.legend(handles=lines, fontsize=6, loc="center right")
@@ -112,7 +113,14 @@ def _seeds(name: str, given: Any) -> list[pd.DataFrame]:
     frames = list(given) if isinstance(given, (list, tuple)) else [given]
     if not frames:
         raise InputError(f"{name!r} has no curves to draw. Give at least one frame of inspector.curves().")
+    for frame in frames:
+        _check_frame(repr(name), frame)
     return frames
+
+
+def _check_frame(what: str, frame: Any) -> None:
+    if getattr(frame, "ndim", 0) != 2 or not hasattr(frame, "columns"):
+        raise InputError(f"{what} needs a data frame of curves, got {type(frame).__name__}. Give inspector.curves().")
 
 
 def _grid(count: int, *, height: float, across: int = 4) -> tuple[Figure, Any]:

@@ -44,7 +44,8 @@ def animate(
     Args:
         inspector: What watched the training.
         path: Where to write it; ends in .html or .gif.
-        epochs: The numbers of the epochs; by default all.
+        epochs: The numbers of the epochs; by default all, without those whose weights alone were reported where others
+            have more.
         title: The title of the film.
         seconds: How long one epoch is shown.
 
@@ -52,7 +53,9 @@ def animate(
         InputError: No epoch was reported, the epochs have no matrix in common, or the path ends otherwise.
     """
     target = Path(path)
-    numbers = sorted(inspector.records.reports) if epochs is None else list(epochs)
+    reports = inspector.records.reports
+    counted = [number for number in sorted(reports) if "samples" in reports[number]]
+    numbers = (counted or sorted(reports)) if epochs is None else list(epochs)
     if not numbers:
         raise InputError("no epoch was reported yet, so there is nothing to animate.")
     writers = {".html": _page, ".gif": _gif}

@@ -136,7 +136,7 @@ def beside_the_paper(results: Results) -> str:
     comparison = compare_with_paper(results)
     means = markdown(comparison.by_grounding())
     cells = comparison.cells.drop(columns=["domain", "data"])
-    parts = [f"```\n{comparison}\n```", f"Over the networks:\n\n{means}"]
+    parts = [f"```text\n{comparison}\n```", f"Over the networks:\n\n{means}"]
     for grounding, metric in (
         ("labels", "auprc"),
         ("shortcut", "auprc"),

@@ -29,6 +29,14 @@ COLUMNS = {
 TEXT = """\
 # Images from files: 100 classes of Tiny-ImageNet
 
+## In five lines
+
+- The vision tests of ReSi on JPEG files: 100 classes of Tiny-ImageNet, three small networks, one repetition.
+- Shortcuts were hardly learned, so that test can be neither confirmed nor doubted.
+- Groups by random labels are valid for all three networks, and the best measures find them as well as in the paper.
+- Hardly any measure follows differences of accuracy, here as in the paper.
+- The order of measures by layers is near the paper's for the deepest network only (0.77).
+
 The preset `small` of vision on 100 of the 200 classes of Tiny-ImageNet, 64 × 64 JPEG files in folders: 4,000 images to
 train on, 40 of every class, ten epochs of Adam, 500 images to compare on, one repetition. The paper has ImageNet100 at
 224 × 224 pixels, 200 or 300 epochs, and seven networks, ResNets, VGGs and ViTs. These are other networks on other data:
@@ -152,9 +160,7 @@ def page(folders: list[str], findings: str) -> str:
     names = [str(run.settings["network"]) for run in runs]
     results = Results.load(*folders)
     chance = results.form("resi").frame.query("grounding == 'labels' and metric == 'auprc'")["chance"].iloc[0]
-    command = (
-        "likewise benchmark run --domain vision --data imagefolder:tiny-imagenet-100,size=64 --network {} --out runs/{}"
-    )
+    command = "likewise benchmark run --domain vision --data imagefolder:tiny-imagenet-100,size=64 \\\n    --network {} --out runs/{}"
     return TEXT.format(
         commands="\n".join(command.format(name, _short(name)) for name in names),
         networks=network_table(runs),

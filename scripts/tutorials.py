@@ -1,4 +1,4 @@
-"""Run the tutorials and put what their code prints and draws beside it.
+"""Run the tutorials, or other pages by name, and put what their code prints and draws beside it.
 
     python scripts/tutorials.py [NAME ...]
 
@@ -20,7 +20,7 @@ from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent.parent / "docs" / "tutorials"
+DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n?```text\n(.*?)^```\n)?", re.S | re.M)
 
 
@@ -45,19 +45,20 @@ def refreshed(page: Path) -> str:
         try:
             made = BLOCK.sub(again, text)
             for name in re.findall(r"!\[[^]]*\]\(([\w-]+\.png)\)", text):
-                shutil.copy(name, FOLDER / name)
+                if Path(name).is_file():
+                    shutil.copy(name, page.parent / name)
         finally:
             os.chdir(before)
     return made
 
 
 def main() -> None:
-    """Refresh the pages that are named, or all."""
+    """Refresh the pages that are named, or all tutorials."""
     from likewise._base.optional import prepare_torchvision
 
     prepare_torchvision()
-    for page in sorted(FOLDER.glob("*.md")):
-        if not sys.argv[1:] or page.stem in sys.argv[1:]:
+    for page in sorted(DOCS.rglob("*.md")):
+        if page.stem in sys.argv[1:] or (not sys.argv[1:] and page.parent.name == "tutorials"):
             page.write_text(refreshed(page), encoding="utf-8")
 
 

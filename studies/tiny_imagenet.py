@@ -160,7 +160,10 @@ def page(folders: list[str], findings: str) -> str:
     names = [str(run.settings["network"]) for run in runs]
     results = Results.load(*folders)
     chance = results.form("resi").frame.query("grounding == 'labels' and metric == 'auprc'")["chance"].iloc[0]
-    command = "likewise benchmark run --domain vision --data imagefolder:tiny-imagenet-100,size=64 \\\n    --network {} --out runs/{}"
+    command = (
+        "likewise benchmark run --domain vision --data imagefolder:tiny-imagenet-100,size=64 \\\n"
+        "    --network {} --out runs/{}"
+    )
     return TEXT.format(
         commands="\n".join(command.format(name, _short(name)) for name in names),
         networks=network_table(runs),

@@ -133,10 +133,10 @@ def outputs(page: Path) -> list[str | None]:
 
 
 def pictures(page: Path) -> list[str]:
-    """The pictures of a tutorial, which its code draws under the same name."""
-    if page.parent.name != "tutorials":
-        return []
-    return re.findall(r"!\[[^]]*\]\(([\w-]+\.png)\)", page.read_text())
+    """The pictures that the code of a page draws under the same name: all of a tutorial, some of a guide."""
+    shown = re.findall(r"!\[[^]]*\]\(([\w-]+\.png)\)", page.read_text())
+    code = "".join(blocks(page, "python"))
+    return [name for name in shown if page.parent.name == "tutorials" or f'"{name}"' in code]
 
 
 WITH_CODE = [page for page in PAGES if blocks(page, "python")]

@@ -200,13 +200,13 @@ class ClassSimilarity(Labelled):
         return [(a, b, words[a]) for a, b in zip(starts, [*starts[1:], len(words)], strict=True)]
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> Figure:
-        """A picture of the matrix, kin side by side.
+        """A picture of the matrix, kin side by side, with numbers where there is room.
 
         Args:
             path: Where to save it.
             title: Its title; by default what the paper calls the matrix.
         """
-        return heatmaps([self.sorted().heatmap(title)], path)
+        return heatmaps([replace(self.sorted().heatmap(title), numbers=True)], path)
 
     def heatmap(self, title: str | None = None) -> Heatmap:
         """What is drawn of it: borders between groups of kin, and no diagonal.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -32,10 +33,25 @@ def test_every_file_and_test_that_is_named_exists() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("paper", LEAST)
-def test_every_item_of_a_paper_has_a_row(paper: str) -> None:
+def section_of(paper: str) -> tuple[str, list[list[str]]]:
+    """The section of a paper, and the cells of its rows."""
     sections = re.split(r"^## ", TEXT, flags=re.MULTILINE)[1:]
     (section,) = [one for one in sections if paper in one.partition("\n")[0]]
     rows = [line for line in section.splitlines() if line.startswith("|")][2:]
+    return section, [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+@pytest.mark.parametrize("paper", LEAST)
+def test_every_item_of_a_paper_has_a_row(paper: str) -> None:
+    _, rows = section_of(paper)
     assert len(rows) >= LEAST[paper]
-    assert all(cell.strip() for row in rows for cell in row.strip("|").split("|"))
+    assert all(cell for row in rows for cell in row)
+
+
+@pytest.mark.parametrize("paper", ["ReSi", "attack transferability", "Raw Zero-Shot"])
+def test_every_item_is_in_one_of_three_states_and_they_are_counted(paper: str) -> None:
+    section, rows = section_of(paper)
+    states = Counter(row[2] for row in rows if "past it" not in " ".join(row[:2]))
+    assert set(states) <= {"yes", "smaller", "refused"}
+    counted = ", ".join(f"{states[name]} {name}" for name in ("yes", "smaller", "refused") if states[name])
+    assert f"{LEAST[paper]} items: {counted}." in section

@@ -17,7 +17,7 @@ def test_seconds_are_about_those_of_a_run(name, m) -> None:
     start = time.process_time()
     likewise.compare(views, name, progress=False)
     seconds = time.process_time() - start
-    assert seconds / 5 < measures.cost(name, m, 200, 32).seconds < 5 * seconds  # a busy machine, too
+    assert seconds / 3 < measures.cost(name, m, 200, 32).seconds < 3 * seconds  # a busy machine, too
 
 
 def test_costs_add_up() -> None:

@@ -8,7 +8,6 @@ come in tiles of many networks, since there one product serves all pairs.
 
 from __future__ import annotations
 
-import math
 import pickle
 import threading
 import time
@@ -42,6 +41,7 @@ from likewise.comparison.pairs import (
 )
 from likewise.errors import InputError, WorkerError
 from likewise.measures.function import Measure
+from likewise.measures.numerics.kernels import group_count
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace
 from likewise.views import Activations
@@ -51,8 +51,6 @@ from likewise.work.store import Artifacts
 
 SECONDS = 0.3  # what a block should take
 MOST = 50  # pairs in a block
-TILE_SECONDS = 2.0  # what a tile of inner products may take
-ENTRY_SECONDS = 1e-8  # of an entry of an n x n matrix, for one network of a tile
 Files = tuple[Path, ...]
 Scores = tuple[list[Outcome], float]  # one per item, and the seconds they took
 
@@ -106,15 +104,14 @@ class Blocks:
             start += count
 
     def _tiles(self) -> Iterator[Block]:
-        """Networks in groups, every two of them a block; few, since each computes its matrices again."""
+        """Networks in groups, every two of them a block."""
         pairs = unordered_pairs(self._tiled)
         if not len(pairs):
             return
         networks = np.unique(pairs)
         n = self._all_views[int(networks[0])].n
-        seconds = 2 * len(networks) * self._kernels * n * n * ENTRY_SECONDS
-        least = 1 if self._single.any() else math.isqrt(2 * self._workers)  # work for all of them
-        side = -(-len(networks) // max(least, math.ceil(seconds / TILE_SECONDS)))
+        alone = not self._single.any()
+        side = -(-len(networks) // group_count(len(networks), n, self._workers, kernels=self._kernels, alone=alone))
         tiles = np.searchsorted(networks, pairs) // side
         for tile in np.unique(tiles, axis=0):
             yield self.block(items_of(self._tiled, pairs[(tiles == tile).all(axis=1)]))

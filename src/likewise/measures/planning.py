@@ -16,14 +16,26 @@ from likewise._base.arrays import Array
 from likewise._base.machine import one_thread
 from likewise.errors import InputError
 from likewise.measures.function import Measure
-from likewise.measures.numerics.kernels import BLOCK, ROWS, Distance, Linear, group_size, multiply
+from likewise.measures.numerics.kernels import (
+    BLOCK,
+    FEW,
+    ROWS,
+    Distance,
+    Linear,
+    first_rows,
+    group_count,
+    group_size,
+    multiply,
+    row_products,
+)
 from likewise.measures.pair import Pair
 from likewise.measures.registry import get
 from likewise.measures.representation import Representation
 from likewise.measures.workspace import Workspace, parse_memory
 from likewise.views import Activations
 
-FEW, SOME = 32, 224  # networks that products are timed on
+SOME = 224  # networks that products are timed on
+LONG = 1.0  # seconds of a trial that is not repeated
 LOOP = 8e-6  # seconds of the loop over pairs, per pair
 RECORD = 2e-7  # of scores that come as a table, per pair
 COLLECT = 1.5e-5  # of the process that collects what workers score, per pair
@@ -102,8 +114,9 @@ def cost(
         per_network, per_pair = (_time_products if together else _time_pairs)(measure, n, d)
     side = group_size(n, d, limit, single=measure.kernels == (Linear(),))
     groups = -(-networks // side) if together else 1
-    again = (groups + 1) / 2  # each network is prepared for every tile that it is in
-    work = networks * per_network * again + pairs * per_pair
+    if together and workers > 1:
+        groups = max(groups, group_count(networks, n, workers))
+    work = networks * per_network * groups + pairs * per_pair  # prepared for every tile that it is in
     collect = pairs * ((COLLECT if workers > 1 else 0.0) + (STORE if store else 0.0))
     return Cost(
         networks=networks,
@@ -120,16 +133,20 @@ def cost(
 
 
 def _time_products(measure: Measure, n: int, d: int) -> tuple[float, float]:
-    """Seconds per network and per pair where many pairs come from one product: from two sizes of it."""
-    seconds = []
-    for m in (FEW, FEW, SOME):  # the first wakes libraries
-        arrays = _noise(m, n, d)
+    """Seconds per network and per pair where many pairs come from one product, whose own time is a pair's."""
+    kernel, pairs, whole, products = measure.kernels[0], SOME * (SOME - 1) / 2, [0.0], [0.0]
+    multiply(kernel, _prepared(_noise(FEW, n, d)))  # wakes libraries
+    while len(whole) < 3 and whole[-1] < LONG:  # the one that was disturbed less
+        reps = _prepared(_noise(SOME, n, d))
         start = time.process_time()
-        measure.scores(multiply(measure.kernels[0], _prepared(arrays)))
-        seconds.append(time.process_time() - start)
-    counts = [[m, m * (m - 1) / 2] for m in (FEW, SOME)]
-    per_network, per_pair = np.linalg.solve(counts, seconds[1:])
-    return max(0.0, float(per_network)), max(0.0, float(per_pair)) + RECORD
+        measure.scores(multiply(kernel, reps))
+        whole.append(time.process_time() - start)
+        rows, times = first_rows(kernel, reps)
+        start = time.process_time()
+        row_products(rows, rows[:0])
+        products.append(times * (time.process_time() - start))
+    alone = min(products[1:])
+    return max(0.0, min(whole[1:]) - alone) / SOME, alone / pairs + RECORD
 
 
 def _time_pairs(measure: Measure, n: int, d: int) -> tuple[float, float]:

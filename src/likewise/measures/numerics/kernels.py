@@ -26,6 +26,8 @@ BLOCK = 2**27  # bytes of the rows of all networks that are multiplied at a time
 ROWS = 64  # of a matrix at a time where there is room: fewer make slow products
 CHUNK = 2**11  # products summed up in single precision before the sum continues in double
 FEW = 32  # networks whose products take no time beside their matrices
+TILE_SECONDS = 2.0  # what a tile of inner products may take in a worker
+ENTRY_SECONDS = 1e-8  # of an entry of an n x n matrix, for one network of a tile
 
 
 class Kernel(Protocol):
@@ -215,7 +217,7 @@ def multiply(kernel: Kernel, left: Sequence[Representation], right: Sequence[Rep
             diagonals[:, start:stop] = rows.diagonal(dim1=1, dim2=2).cpu().numpy()
             rows[:, :, : stop - start].triu_(1)
             rows = rows.flatten(1)
-        dot += share * _products(rows[:count], rows[count:])
+        dot += share * row_products(rows[:count], rows[count:])
         squares += share * torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64).square_().cpu().numpy()
     squares += (diagonals * diagonals).sum(axis=1)
     exponents = np.array([rep.exponent for rep in everyone])
@@ -229,6 +231,31 @@ def group_size(n: int, d: int, limit: int, *, single: bool = False) -> int:
     values = limit // 4 // ((6 if single else 24) * n * d)
     rows = min(limit // 8, BLOCK) // (8 * n * ROWS // 4)
     return max(1, min(values, rows, math.isqrt(limit // 256)))
+
+
+def group_count(networks: int, n: int, workers: int, *, kernels: int = 1, alone: bool = True) -> int:
+    """In how many groups workers take networks, every two a tile; few, since each tile computes its matrices again.
+
+    Args:
+        networks: How many networks.
+        n: How many inputs they saw.
+        workers: How many there are; each gets some tiles, if there is no other work.
+        kernels: How many kinds of matrices are multiplied.
+        alone: Whether there is no other work.
+    """
+    seconds = 2 * networks * kernels * n * n * ENTRY_SECONDS
+    return max(math.isqrt(2 * workers) if alone else 1, math.ceil(seconds / TILE_SECONDS))
+
+
+def first_rows(kernel: Kernel, reps: Sequence[Representation]) -> tuple[Tensor, float]:
+    """The first rows that are multiplied, and how many times as much all of them are."""
+    kernel = kernel.among(reps) if isinstance(kernel, Linear) else kernel
+    n, ranges = reps[0].n, list(_row_ranges(reps))
+    rows = _rows(kernel, reps, *ranges[0])
+    if rows.ndim < 3:
+        return rows, len(ranges)
+    entries = sum((stop - start) * (n - start) for start, stop in ranges)
+    return rows.flatten(1), entries / rows[0].numel()
 
 
 def _row_ranges(reps: Sequence[Representation]) -> Iterator[tuple[int, int]]:
@@ -250,7 +277,7 @@ def _rows(kernel: Kernel, reps: Sequence[Representation], start: int, stop: int)
     return rows
 
 
-def _products(left: Tensor, right: Tensor) -> Array:
+def row_products(left: Tensor, right: Tensor) -> Array:
     """Inner products of the rows of two matrices, or of one, long sums of which are made in double precision."""
     if len(left) + len(right) < FEW:
         left, right = left.double(), right.double()

@@ -192,7 +192,10 @@ def _cluster(name: str) -> Any:
     """What gives the name of the engine, and keeps its cluster while it is used."""
     if name != "dask-cluster":
         return nullcontext(name)
+    import dask
     from distributed import LocalCluster
+
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})  # a busy machine starts a lost worker late
 
     class Cluster(LocalCluster):
         def __enter__(self) -> str:

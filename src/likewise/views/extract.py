@@ -34,7 +34,7 @@ from likewise.views.layer_pass import MemoryViews, longest_facts, run
 from likewise.views.recorder import Recorder
 from likewise.views.reduction import BY_POSITION
 from likewise.views.show import Show, ShowOptions
-from likewise.work.tasks import Call, check_plain, is_remote, run_calls
+from likewise.work.tasks import Call, check_plain, run_calls
 
 
 def extract(
@@ -107,7 +107,7 @@ def warn_embedding_used(views: Iterable[Any]) -> None:
 def _extract_in_workers(networks: Mapping[str, Any], show: Show, **options: bool) -> None:
     """Have workers put the views of addresses into the store, where they are then found; the rest is left to this."""
     addresses = {key: network for key, network in networks.items() if isinstance(network, str)}
-    if not (isinstance(show.data, str) and show.store is not None and is_remote(show.engine)):
+    if not show.is_for_engine():
         return
     choices = show.for_workers().per_network(networks)
     calls = [

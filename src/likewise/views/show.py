@@ -234,6 +234,12 @@ class Show:
         engine = engine_of(self.engine, workers=self.workers, options=self.engine_options)
         return replace(self, engine=engine, workers=None, engine_options=None)
 
+    def is_for_engine(self) -> bool:
+        """Whether workers of an engine look at networks by address, and leave views in a store."""
+        from likewise.work.tasks import is_remote
+
+        return isinstance(self.data, str) and self.store is not None and is_remote(self.engine)
+
     def for_workers(self) -> Show:
         """The same in a worker: without an engine, in silence, with the store by its folder."""
         folder = None if self.store is None else Path(self.store).absolute()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import threading
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from importlib.util import find_spec
@@ -175,8 +176,19 @@ def test_a_submit_that_fails_is_said() -> None:
 def test_what_submitit_cannot_run_is_said_and_leaves_no_files(name, options, sentence, tmp_path, monkeypatch) -> None:
     pytest.importorskip("submitit", reason="submitit is not installed: pip install 'likewise[slurm]'")
     monkeypatch.chdir(tmp_path)
-    assert refusal(InputError, list, engine_of(name, options=options).run(abs, [1])) == sentence
+    assert refusal(InputError, engine_of, name, options=options) == sentence
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_address_where_no_head_listens_is_refused_at_once() -> None:
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'likewise[ray]'")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert refusal(WorkerError, engine_of, f"ray:{address}") == (
+            f"the Ray cluster at {address} cannot be reached: [Errno 111] Connection refused. Write it like "
+            "'ray:10.0.0.1:6379', where a head runs, or 'ray' for one on this machine."
+        )
 
 
 @pytest.mark.skipif(find_spec("ray") is not None, reason="ray is installed")

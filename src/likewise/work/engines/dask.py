@@ -6,6 +6,7 @@ import importlib
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import ExitStack
 from functools import partial
 from types import NoneType
 from typing import Any
@@ -13,6 +14,9 @@ from typing import Any
 from likewise._base.optional import require
 from likewise.errors import InputError, WorkerError, brief, first_line
 from likewise.work.engines.base import Engine, Remote, engine
+
+# of a cluster of its own: we try again ourselves, and a busy machine may take minutes to start a lost worker again
+_OWN = {"distributed.scheduler.allowed-failures": 0, "distributed.deploy.lost-worker-timeout": "1h"}
 
 
 @engine("dask")
@@ -36,18 +40,19 @@ def dask(address: str | None, *, workers: int | None = None, resources: Mapping[
         partial(library.Client, address, **new), {} if resources is None else {"resources": dict(resources)}, where
     )
     if resources:
-        _check_resources(cluster.client, resources)
+        _check_resources(cluster, resources)
     return Remote(cluster.submit, workers or max(1, len(cluster.client.nthreads())), cluster.close)
 
 
-def _check_resources(client: Any, resources: Mapping[str, float]) -> None:
+def _check_resources(cluster: Cluster, resources: Mapping[str, float]) -> None:
     """Refuse what no worker has: a task would wait for ever. A cluster without workers may get some."""
-    workers = [worker.get("resources") or {} for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+    info = cluster.client.scheduler_info(n_workers=-1)
+    workers = [worker.get("resources") or {} for worker in info["workers"].values()]
     if workers and not any(
         all(worker.get(name, 0) >= least for name, least in resources.items()) for worker in workers
     ):
         words = ", ".join(f"{name}={least:g}" for name, least in resources.items())
-        client.close()
+        cluster.close(True)
         raise InputError(f"no worker of the Dask cluster has {words}. Start some with --resources {words!r}.")
 
 
@@ -68,13 +73,13 @@ class Cluster:
 
     def close(self, finished: bool) -> None:
         """Leave the cluster, which ends if it was started for this; what has not finished was cancelled."""
-        if self.client is not None:
-            self.client.close()
-            self.client = None
+        self._opened.close()
+        self.client = None
 
     def _open(self) -> None:
         dask = importlib.import_module("dask")
-        with dask.config.set({"distributed.scheduler.allowed-failures": 0}):  # of a cluster of its own: we try again
+        with ExitStack() as opened:
+            opened.enter_context(dask.config.set(_OWN))
             try:
                 self.client = self._opener()
             except Exception as error:  # whatever it says to an address
@@ -82,4 +87,6 @@ class Cluster:
                     f"{self._failure}: {first_line(error).rstrip('.')}. Write it like 'dask:tcp://10.0.0.1:8786', "
                     "where a scheduler runs, or 'dask' for one on this machine."
                 ) from error
+            opened.callback(lambda: self.client.close())
+            self._opened = opened.pop_all()
         self._executor = self.client.get_executor(pure=False, **self._options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -39,6 +40,8 @@ def ray(address: str | None, *, workers: int | None = None, **options: Any) -> E
 def _connect(library: Any, address: str | None) -> None:
     new = {} if address else {"include_dashboard": False}
     try:
+        if address:
+            _reach(address)
         library.init(address or "local", log_to_driver=False, **new)  # else one that was here once is waited for
     except Exception as error:  # whatever it says to an address, or to a token
         where = f"the Ray cluster at {address} cannot be reached" if address else "a Ray cluster cannot be started here"
@@ -46,6 +49,13 @@ def _connect(library: Any, address: str | None) -> None:
             f"{where}: {first_line(error).rstrip('.')}. Write it like 'ray:10.0.0.1:6379', where a head runs, or 'ray' "
             "for one on this machine."
         ) from error
+
+
+def _reach(address: str) -> None:
+    """Knock where a head should listen: Ray itself would try for minutes. Other forms, as "auto", are left to it."""
+    host, _, port = address.rpartition(":")
+    if port.isdigit() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 def _check_gpus(resources: Mapping[str, float], options: Mapping[str, Any]) -> None:

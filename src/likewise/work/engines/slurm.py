@@ -31,6 +31,7 @@ def slurm(cluster: str | None, *, workers: int | None = None, folder: str | None
     """
     library = require("submitit", extra="slurm", to="run on Slurm")
     queue = Queue(library, cluster or "slurm", folder, {"name": "likewise", **parameters})
+    queue.check()
     workers = workers or (torch.get_num_threads() if cluster == "local" else JOBS)
     return Remote(queue.submit, workers, queue.close, apart=True, quick=False)
 
@@ -44,6 +45,11 @@ class Queue:
         self._executor: Any = None
         self._running: dict[Any, Future[Any]] = {}
         self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """Refuse a cluster or parameters that submitit does not have, before there is a job."""
+        self._open()
+        self.close(finished=True)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Hand a job to the queue."""

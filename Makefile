@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint docs check perf clean
+.PHONY: help demo test clusters lint docs check perf clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -19,6 +19,10 @@ demo: $(READY)  ## train ten small networks on digits, compare them by every vie
 
 test: $(READY)  ## run the tests
 	$(BIN)/python -m pytest -n auto
+
+clusters: $(READY)  ## run every long job on Dask, Ray and submitit, and kill a worker of each; takes minutes
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[distributed]'
+	LIKEWISE_CLUSTERS=1 $(BIN)/python -m pytest -v --durations=10 tests/contract/test_engines.py tests/work/engines
 
 lint: $(READY)  ## run the linter and the type checker, build the package into dist
 	$(BIN)/ruff format --check src tests perf examples studies scripts

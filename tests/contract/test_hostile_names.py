@@ -7,8 +7,12 @@ import html
 import io
 import json
 import re
+import shlex
+import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,20 +24,28 @@ from torch import nn
 
 import likewise
 from likewise import classes
+from likewise._base.files import write_whole
 from likewise._base.names import unquoted, visible
 from likewise.analysis import clusters, plot_families, read_matrix
+from likewise.benchmark import Board, submit
+from likewise.benchmark.board.submissions import save_rows
 from likewise.benchmark.results.frame import Results
 from likewise.benchmark.results.tables import table
 from likewise.classes import Inspector
 from likewise.cli import main
 from likewise.data import Data
 from likewise.errors import InputError
+from likewise.matrices.heatmap import finish
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.score import Score
 from likewise.matrices.tables import escape_latex, escape_markdown
-from likewise.report import report
+from likewise.report import hub_page, read_runs, report
+from likewise.report.board_page import render_board
+from likewise.report.page import contents
+from likewise.report.paper_figures import _DRAW, _nothing
 from likewise.transfer.logits import Answers
 from likewise.transfer.matrix import TransferMatrix
+from tests.benchmark.board.made import cached
 from tests.benchmark.frames import results, row
 from tests.contract.hostile_names import NAMES as ALL
 from tests.helpers import sentence
@@ -206,6 +218,30 @@ def test_markdown_holds_no_markup_of_a_name(strange_diff: likewise.Diff) -> None
     assert_names_are_whole(table(strange_results()).to_markdown(), escape_markdown, TABLE)
 
 
+def test_a_card_of_a_hub_holds_no_markup_of_a_name(run: Path, tmp_path: Path) -> None:
+    """Nor of a command, which is a file of the folder."""
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    command = "likewise transfer " + " ".join(shlex.quote(name) for name in NAMES if "\0" not in name)
+    write_whole(folder / "command.txt", f"{command}\n````\n<script>\n![x](http://example.invalid/a.png)\n".encode())
+    page, card = hub_page(folder, out=tmp_path / "page", title=NAMES[0] + NAMES[14] + NAMES[39] + '"\n---\nx: y')
+    assert_inert(Elements(page.read_text(encoding="utf-8")))
+    text = card.read_text(encoding="utf-8")
+    assert_all_is_seen(text)
+    empty, head, rest = text.split("---\n", 2)
+    assert empty == ""
+    assert [line.partition(":")[0] for line in head.splitlines()] == ["title", "sdk", "app_file", "pinned"]
+    assert json.loads(head.splitlines()[0].partition(": ")[2]) == visible(
+        NAMES[0] + NAMES[14] + NAMES[39] + '"\n---\nx: y'
+    )
+    before, _, code = rest.partition("\n`````\n")
+    block, _, after = code.partition("\n`````\n")
+    assert "<script>" in block
+    for part in (before, after):
+        assert not re.search(r"<|(?<!\\)\]\(|https?://|@e|(?<!\\)`(?!index)", part.replace("`index.html`", ""))
+    assert_names_are_whole(before, escape_markdown, [name for name in SHOWN if name in before])
+
+
 # --- pages, notebooks and pictures -------------------------------------------------------------------------------
 
 
@@ -262,6 +298,63 @@ def test_a_report_shows_every_name_as_text(run: Path, tmp_path: Path) -> None:
         assert "\n" not in text
 
 
+def test_a_board_shows_every_name_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows come from strangers: names of measures, of who sent them, of data, networks and questions."""
+    (plain,) = submit("cka", cached(), progress=False)
+    rows = [
+        replace(
+            plain,
+            measure=name,
+            submitter=name,
+            family=name,
+            source=name,
+            views=NAMES[14],
+            versions={name: name},
+            cells=tuple(
+                replace(cell, domain=name, data=name, network=name, preset=name, grounding=name, metric=name)
+                for cell in plain.cells[:1]
+            ),
+        )
+        for name in NAMES
+    ]
+    path = save_rows(rows, tmp_path / "rows.json")
+    page = Elements(render_board(Board.load(path, ours=False)))
+    assert_inert(page)
+    assert_all_is_seen(re.sub(r"\s+", " ", page.text))
+    for text in strings(json.loads(page.data)):
+        assert_all_is_seen(text)
+    assert_names_are_whole(page.data, lambda name: json.dumps(name)[1:-1].replace("<", "\\u003c"), [NAMES[30]])
+    out, err = told(["benchmark", "board", str(path), "--no-ours", "--out", str(tmp_path / "board.html")], capsys)
+    assert_all_is_seen(out + err)
+
+
+def test_recordings_and_samples_show_every_name_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.manual_seed(0)
+    shown: dict[str, Any] = {"mean": 0, "std": 1, "progress": False}
+    net = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
+    whole = likewise.record(net, "digits:test[:20]", **shown)
+    (*_, last) = whole.layers.values()
+    layers = dict.fromkeys(NAMES, last)
+    weights = dict(zip(NAMES, [next(iter(whole.weights.values()))] * len(NAMES), strict=True))
+    pair = []
+    for number in range(2):
+        changed = {name: replace(one, digest=f"{number}", values=one.values + number) for name, one in weights.items()}
+        strange = replace(whole, name=NAMES[number], data=NAMES[14], layers=layers, weights=changed)
+        pair.append(str(strange.save(tmp_path / f"{number}")))
+    for command in ("compare", "layerwise", "diff", "diff --markdown"):
+        out, err = told([*command.split(), *pair, "--data", "digits:test[:20]"], capsys)
+        assert out, err
+        assert_all_is_seen(out + err)
+    for side in "ab":
+        (tmp_path / side).mkdir()
+        lines = [{"doc_id": i, "metrics": NAMES, **dict.fromkeys(NAMES, i % 2)} for i in range(4)]
+        text = "\n".join(map(json.dumps, lines))
+        (tmp_path / side / "samples_\x1b[31m\u202etask_2025-01-01T00.jsonl").write_text(text)
+    out, err = told(["samples", str(tmp_path / "a"), str(tmp_path / "b")], capsys)
+    assert_all_is_seen(out + err)
+    assert "\\u202etask" in out
+
+
 def test_a_film_shows_every_class_as_text(tmp_path: Path) -> None:
     film = classes.animate(watched(), tmp_path / "film.html", title=NAMES[0] + NAMES[14]).read_text(encoding="utf-8")
     assert (film.count("<script>"), film.count("</script>"), film.count("<!--")) == (1, 1, 0)
@@ -291,6 +384,16 @@ def assert_drawn(figure: Figure, names=SHOWN) -> None:
         assert not (text.get_parse_math() and "$" in text.get_text().replace("$\\mathdefault{", ""))
     joined = "\n".join(text.get_text() for text in texts)
     assert [name for name in names if name.strip() and len(name) <= LONG and name not in joined] == []
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font", "ignore:constrained_layout")
+def test_figures_of_a_report_show_every_name(run: Path) -> None:
+    page = contents(read_runs(run))
+    drawn = [figure for panel in page.panels for _, figure in _DRAW.get(panel.id, _nothing)(panel.data, page)]
+    assert len(drawn) >= 4
+    for figure in drawn:
+        finish(figure, None)
+        assert_drawn(figure, [])
 
 
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from font", "ignore:Tight layout", "ignore:constrained_layout")

@@ -41,7 +41,7 @@ def test_names_and_commands_are_no_markup_in_the_card(tmp_path: Path) -> None:
     whole = Runs(matrices=list(runs.values()), commands=["likewise compare <b>"], missing=["it was *stopped*."])
     _, card = hub_page(whole, out=tmp_path / "page")
     text = card.read_text(encoding="utf-8")
-    assert "    likewise compare <b>\n" in text
+    assert "```\nlikewise compare <b>\n```\n" in text
     assert "- **Unfinished:** it was \\*stopped\\*." in text
     outside = [line for line in text.splitlines() if not line.startswith("    ")]
     assert not any(name in line for line in outside for name in EVIL if "<" in name)

@@ -46,13 +46,16 @@ def render_board(board: Board) -> str:
     digest = base64.b64encode(hashlib.sha256(f"\n{script}\n".encode()).digest()).decode()
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     places = {cell.place[:4] for row in board.rows for cell in row.cells}
+    shown = {
+        "questions": [(name, "all questions" if name == ALL else question_title(name)) for name in board.questions],
+        "domains": [(name, "all domains" if name == ALL else name) for name in board.domains],
+        "places": sorted({f"{data} with {network}" for _, data, network, _ in places}),
+        "views": board.rows[0].views,
+    }
     return environment.from_string(_read("board.html")).render(
+        **visible_all(shown),
         measures=len(board.rows),
         submitted=sum(bool(row.submitter) for row in board.rows),
-        questions=[(name, "all questions" if name == ALL else question_title(name)) for name in board.questions],
-        domains=[(name, "all domains" if name == ALL else name) for name in board.domains],
-        places=sorted({f"{data} with {network}" for _, data, network, _ in places}),
-        views=board.rows[0].views,
         version=__version__,
         hash=Markup(f"'sha256-{digest}'"),
         style=Markup(_read("board.css")),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 from likewise import __version__
@@ -75,12 +76,21 @@ def _card(page: Contents, title: str, commands: list[str]) -> str:
             [f"- **Unfinished:** {escape_markdown(text)}" for text in page.summary.missing],
             told,
             _table(page.summary.rows),
-            [f"    {visible(line)}" for command in commands for line in command.splitlines()],
+            _fenced([visible(line) for command in commands for line in command.splitlines()]),
         )
         if lines
     ]
     parts.append(f"Written by likewise {__version__}. The page, `index.html`, holds everything it shows.")
     return "\n\n".join(parts) + "\n"
+
+
+def _fenced(lines: list[str]) -> list[str]:
+    """Lines as a block of code that none of them ends."""
+    if not lines:
+        return []
+    longest = max(map(len, re.findall("`+", "\n".join(lines))), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [fence, *lines, fence]
 
 
 def _table(rows: tuple[NetworkRow, ...]) -> list[str]:

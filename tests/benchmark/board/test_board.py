@@ -216,3 +216,24 @@ def test_the_rows_that_ship_are_of_one_set_of_views() -> None:
     tables = standings.to_plain(board)["tables"]
     assert set(tables) <= {" ".join(pair) for pair in itertools.product(board.questions, board.domains)}
     assert "all all" in tables
+
+
+def test_a_row_adds_no_cells_of_its_own(tmp_path: Path) -> None:
+    """One more cell, or one that it alone calls valid, and no other measure would have all cells."""
+    shipped = load_rows(standings.OURS)[0]
+    made_up = replace(shipped.cells[0], data="mine", value=1.0)
+    path = save_rows([replace(shipped, measure="mine", cells=(*shipped.cells, made_up))], tmp_path / "row.json")
+    with pytest.raises(InputError) as error:
+        Board.load(path)
+    assert str(error.value) == (
+        f"the row of 'mine' has a cell of {made_up.grounding!r} on 'mine', which the cached views {shipped.views} do "
+        "not give. Evaluate it again on them."
+    )
+    valid = next(cell for cell in shipped.cells if cell.valid is not False)
+    others = tuple(cell for cell in shipped.cells if cell is not valid)
+    with pytest.raises(InputError) as error:
+        Board([shipped, replace(shipped, measure="mine", cells=(*others, replace(valid, valid=False)))])
+    assert str(error.value) == (
+        f"{shipped.measure!r} has valid groups for {valid.grounding!r} of {valid.data!r}, and 'mine' says they are "
+        "not. Evaluate both again on the cached views."
+    )

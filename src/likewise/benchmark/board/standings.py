@@ -83,6 +83,21 @@ class Board:
         if twice is not None:
             by = f" of {twice[1]}" if twice[1] else ""
             raise InputError(f"there are two rows of {twice[0]!r}{by}. Give each measure once.")
+        self._check_validity()
+
+    def _check_validity(self) -> None:
+        """Refuse rows that disagree on which groups are valid: one could make cells count that only it has."""
+        said: dict[tuple[Any, ...], tuple[bool, str]] = {}
+        for row in self.rows:
+            for cell in row.cells:
+                valid = cell.valid is not False
+                before, first = said.setdefault(cell.place, (valid, row.measure))
+                if before != valid:
+                    one, other = (first, row.measure) if before else (row.measure, first)
+                    raise InputError(
+                        f"{one!r} has valid groups for {cell.grounding!r} of {cell.data!r}, and {other!r} says they "
+                        "are not. Evaluate both again on the cached views."
+                    )
 
     @classmethod
     def load(cls, *paths: str | os.PathLike[str], ours: bool = True) -> Board:
@@ -93,11 +108,20 @@ class Board:
             ours: Whether the rows that ship with the package are shown beside them.
 
         Raises:
-            InputError: A file holds no rows, or they are of other views.
+            InputError: A file holds no rows, or they are of other views, or have cells that these views do not give.
         """
         rows = [row for path in paths for row in load_rows(path)]
         shipped = load_rows(OURS) if ours and OURS.exists() else []
-        return cls([*shipped, *rows])
+        board = cls([*shipped, *rows])
+        places = {cell.place for row in shipped for cell in row.cells}
+        for row in rows if shipped else ():
+            for cell in row.cells:
+                if cell.place not in places:
+                    raise InputError(
+                        f"the row of {row.measure!r} has a cell of {cell.grounding!r} on {cell.data!r}, which the "
+                        f"cached views {row.views} do not give. Evaluate it again on them."
+                    )
+        return board
 
     @property
     def questions(self) -> list[str]:

@@ -33,6 +33,12 @@ def test_a_square_csv_is_read_whatever_the_order_of_its_rows(tmp_path: Path) -> 
     np.testing.assert_allclose(analysis.read_matrix(tmp_path / "apart.tsv").values, given.values)
 
 
+@pytest.mark.parametrize("point", [",", "."])
+def test_a_csv_separated_by_semicolons_is_read(tmp_path: Path, point: str) -> None:
+    (tmp_path / "m.csv").write_text(";a;b;c\na;1;.5;.2\nb;.5;1;.1\nc;.2;.1;1\n".replace(".", f"0{point}"))
+    assert analysis.read_matrix(tmp_path / "m.csv")["a", "b"] == 0.5
+
+
 def test_numbers_serve_as_names(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text(",10,20,30\n10,1,.5,.2\n20,.5,1,.1\n30,.2,.1,1\n")
     assert analysis.read_matrix(tmp_path / "m.csv")["10", "20"] == 0.5

@@ -10,6 +10,8 @@ import pytest
 
 from likewise import calibrate, measures
 from likewise.cli import main
+from likewise.cli._words import labels_of
+from likewise.errors import InputError
 from likewise.matrices.similarity import SimilarityMatrix
 from tests.cli.conftest import run
 
@@ -135,3 +137,31 @@ def test_intervals_are_printed(tmp_path: Path) -> None:
         np.save(tmp_path / f"{name}.npy", hidden + values)
     done = run("compare", "x.npy", "y.npy", "-m", "cka", "--intervals", cwd=tmp_path)
     assert done.stdout.splitlines()[-2].split() == ["a", "b", "measure", "value", "low", "high"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.txt", "cat\ndog, grey\n", ["cat", "dog, grey"]),
+        ("a.csv", '\ufeff"cat"\r\ndog\r\n', ["cat", "dog"]),
+        ("a.csv", "frame;clip\n1;cat\n", "'a.csv' has several columns. Give one label per line, without the name of "),
+        ("a.txt", "cat\n\ndog\n", "line 2 of 'a.txt' is empty. Give one label per line."),
+    ],
+)
+def test_labels_are_the_lines_of_a_text(
+    name: str, text: str, expected: list[str] | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text, encoding="utf-8")
+    if isinstance(expected, list):
+        assert labels_of(name) == expected
+        return
+    with pytest.raises(InputError) as error:
+        labels_of(name)
+    assert str(error.value).startswith(expected)
+
+
+def test_labels_of_several_arrays_ask_which(tmp_path: Path) -> None:
+    np.savez(tmp_path / "l.npz", clips=np.arange(4), scenes=np.arange(4))
+    with pytest.raises(InputError, match=r"holds 2 arrays\. Name one, as in"):
+        labels_of(str(tmp_path / "l.npz"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,10 +60,14 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         path: A CSV or TSV file.
     """
     source = Path(path)
-    separator = "\t" if source.suffix.lower() == CSV[1] else ","
     with reading(source, f"{source} is no table ({{reason}}). Give a CSV file with the networks in its first column."):
         content = read_at(source, limit=MATRIX_TABLE)
-        frame = table(content, separator, index_col=0, encoding="utf-8-sig", encoding_errors="strict")
+        names = content.partition(b"\n")[0]
+        elsewhere = b";" in names and b"," not in names  # as Excel writes it where a number is 0,5
+        separator = "\t" if source.suffix.lower() == CSV[1] else ";" if elsewhere else ","
+        decimal = "," if elsewhere and not re.search(rb"\d\.\d", content) else "."
+        options = {"encoding": "utf-8-sig", "encoding_errors": "strict", "decimal": decimal}
+        frame = table(content, separator, index_col=0, **options)
     frame.index = frame.index.astype(str)
     if not frame.size:
         raise InputError(f"{source} is an empty table. Give one row per network, with its name first.")

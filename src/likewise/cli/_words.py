@@ -166,11 +166,34 @@ def record(words: list[str]) -> None:
         echo(f"likewise: {error}", err=True)
 
 
-def labels_of(file: str) -> Any:
-    """The array of a file with one label per input."""
+def array_of(file: str) -> Any:
+    """The one array of a file."""
+    from likewise.errors import InputError
     from likewise.views.array_files import read_arrays
 
-    return next(iter(read_arrays([file]).values()))
+    arrays = read_arrays([file])
+    if len(arrays) > 1:
+        key = next(iter(arrays)).partition(":")[2]
+        raise InputError(f"{file!r} holds {len(arrays)} arrays. Name one, as in '{file}:{key}'.")
+    return next(iter(arrays.values()))
+
+
+def labels_of(file: str) -> Any:
+    """One label per input: the array of a file, or the lines of a text."""
+    path = Path(file)
+    if path.suffix.lower() not in (".txt", ".csv", ".tsv"):
+        return array_of(file)
+    from likewise._base.files import reading
+    from likewise._base.folders import read_at
+    from likewise.errors import InputError
+
+    with reading(path, f"{file!r} holds no labels ({{reason}}). Give one per line in UTF-8, or an array."):
+        lines = [line.strip().strip('"') for line in read_at(path).decode("utf-8-sig").rstrip().split("\n")]
+    if not all(lines):
+        raise InputError(f"line {lines.index('') + 1} of {file!r} is empty. Give one label per line.")
+    if path.suffix.lower() != ".txt" and any(sign in line for line in lines for sign in ",;\t"):
+        raise InputError(f"{file!r} has several columns. Give one label per line, without the name of the column.")
+    return lines
 
 
 def groups(within_classes: bool, labels: str | None, data: str | None) -> Any:

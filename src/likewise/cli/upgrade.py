@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from likewise.cli._options import seed_option
 from likewise.cli._print import echo, refuse_unused
+from likewise.cli._words import array_of, labels_of
 
 
 def upgrade(
@@ -37,8 +38,8 @@ def upgrade(
         k=k or None,
         recall=recall,
         threshold=threshold,
-        labels=None if labels is None else _array(labels),
-        query_labels=None if query_labels is None else _array(query_labels),
+        labels=None if labels is None else labels_of(labels),
+        query_labels=None if query_labels is None else labels_of(query_labels),
         seed=seed,
     )
     echo(json.dumps(result.record()) if as_json else str(result))
@@ -48,16 +49,4 @@ def _vectors(file: str) -> Any:
     """The array of a file under the file's name."""
     from likewise.views import Activations
 
-    return Activations(_array(file), name=file)
-
-
-def _array(file: str) -> Any:
-    """The one array of a file."""
-    from likewise.errors import InputError
-    from likewise.views.array_files import read_arrays
-
-    arrays = read_arrays([file])
-    if len(arrays) > 1:
-        key = next(iter(arrays)).partition(":")[2]
-        raise InputError(f"{file!r} holds {len(arrays)} arrays. Name one, as in '{file}:{key}'.")
-    return next(iter(arrays.values()))
+    return Activations(array_of(file), name=file)

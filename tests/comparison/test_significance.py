@@ -93,6 +93,15 @@ def test_compare_adds_the_null_to_the_frame() -> None:
     assert (apart.null_mean < apart.value).all()
 
 
+def test_a_pair_is_told_apart_from_pairs() -> None:
+    a, b, c = related()
+    for views, counted in (
+        ({"a": a, "b": b}, "over 1 pair, from 20"),
+        ({"a": a, "b": b, "c": c}, "over 3 pairs, from 20"),
+    ):
+        assert counted in str(likewise.compare(views, "cka", calibrate=20))
+
+
 @pytest.mark.parametrize("measure", [m for m in select(["all", "resi"]) if m.name != "rtd"], ids=lambda m: m.key)
 def test_resampling_by_index_equals_computing_anew(measure) -> None:
     x, y, _ = related()

@@ -28,7 +28,7 @@ def compare(
     within_classes: Annotated[bool, Option("--within-classes", help="Chance within classes; needs labels.")] = False,
     intervals: Annotated[bool, Option("--intervals", help="Add intervals over inputs.")] = False,
     inputs: Annotated[bool, Option("--inputs", help="Find the inputs that networks differ on; needs --out.")] = False,
-    labels: Annotated[str | None, Option(help="File with one class per input; with --data they are known.")] = None,
+    labels: Annotated[str | None, Option(help="One class per input: an array, or a text of one per line; --data has its own.")] = None,
     clusters: Annotated[str | None, Option(help="The clip, text or group of every input: an array, or a text of one per line.")] = None,
     series: Annotated[bool, Option("--series", help="Inputs are one series in the order of time.")] = False,
     memory: Annotated[str | None, Option(help="The most to hold at a time, like 4GB.")] = None,

@@ -156,7 +156,7 @@ class SimilarityMatrix(Labelled):
         within = f" within {groups} classes" if groups else ""
         needed = math.ceil(1 / LEVEL - 1 / count)
         return (
-            f"more alike than chance: q <= {LEVEL} over {count} pairs, "
+            f"more alike than chance: q <= {LEVEL} over {count} pair{'' if count == 1 else 's'}, "
             f"from {shuffles} shuffles of the {self.about.get('units', 'inputs')}{within}"
             + (f"; {self.about['null']}" if self.about.get("null") else "")
             + (f"; one pair alone would need calibrate={needed}" if shuffles < needed else "")

@@ -27,7 +27,7 @@ def layerwise(
     b: Annotated[str | None, Argument(help="Another network; without one, a itself.")] = None,
     measure: Annotated[str, Option(help="Any measure of `likewise measures`.")] = "cka-debiased",
     calibrate: Annotated[bool, Option("--calibrate", help="Compare the most alike layers with chance.")] = False,
-    clusters: Annotated[str | None, Option(help="The clip, text or group of every input: an array, or a text of one per line.")] = None,
+    clusters: Annotated[str | None, Option(help="File with the clip or group of every input, array or text.")] = None,
     series: Annotated[bool, Option("--series", help="Inputs are one series in the order of time.")] = False,
     seed: Annotated[int, seed_option("Draws the order of the inputs, and shuffles.")] = 0,
     memory: Annotated[str | None, Option(help="The most to hold at a time, like 4GB.")] = None,

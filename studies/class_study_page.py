@@ -1,4 +1,4 @@
-"""Tables and picture of `docs/class-study.md`: `python -m studies.class_study_page INSPECTED STEERED` prints the tables.
+"""Tables and picture of `docs/class-study.md`: `python -m studies.class_study_page INSPECTED STEERED` prints them.
 
 INSPECTED is the folder `inspected` of `studies.class_similarity_100`, STEERED the folder of `studies.class_steering`.
 Intervals are Student's, 95 %, over seeds; differences are of the same seed.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from studies.class_steering import NOISE, TERMS
 
 PICTURE = Path(__file__).parent.parent / "docs" / "class-study" / "curves-100.png"
 CURVES = ("accuracy", "wsi_mean", "wsi_max", "sai_ncsm_scsm", "sai_ncsm_ccsm", "sai_ccsm_scsm", "widm_errors")
+PATIENCE = "patience of {} epochs on the held-out loss"
 RULES = ("wsi_max", "wsi_min", "sai_ncsm_scsm", "sai_ncsm_ccsm_train", "sai_tncsm_scsm_train", "widm_errors_train")
 
 
@@ -75,51 +77,44 @@ def stopping(folder: Path, network: str) -> str:
     rows: list[dict[str, object]] = []
     for noise in NOISE:
         part, whole = (runs(folder, network, noise, name) for name in ("held out", "all"))
-        ways: dict[str, tuple[dict[int, pd.DataFrame], Callable[[pd.DataFrame], int], Callable[..., int] | None]] = {
-            f"patience of {wait} epochs": (part, lambda f, w=wait: patience(f["validation_loss"], w, -1), None)
-            for wait in (3, 5, 10)
+        ways: dict[str, tuple[dict[int, pd.DataFrame], Callable[[pd.DataFrame], int]]] = {
+            PATIENCE.format(wait): (part, partial(_patience_on_loss, wait=wait)) for wait in (5, 3, 10)
         }
-        ways["patience of 5, weights of the lowest loss"] = (
-            part,
-            lambda f: patience(f["validation_loss"], 5, -1),
-            lambda f, end: int(f["validation_loss"].loc[:end].idxmin()),
-        )
-        for curve in ("sai_ncsm_scsm", "wsi_max"):
-            ways[f"rest of `{curve}`"] = (whole, lambda f, c=curve: rest(f[c]), None)
-        ways["rest of `sai_ncsm_scsm`, without the held-out images"] = (part, lambda f: rest(f["sai_ncsm_scsm"]), None)
-        ways["all 50 epochs"] = (whole, lambda f: int(f.index[-1]), None)
-        base: dict[int, float] = {}
-        for name, (frames, stop, choose) in ways.items():
+        ways |= {
+            f"rest of `{curve}`": (whole, partial(_rest_of, curve=curve)) for curve in ("sai_ncsm_scsm", "wsi_max")
+        }
+        ways["rest of `sai_ncsm_scsm`, none trained on more"] = (part, partial(_rest_of, curve="sai_ncsm_scsm"))
+        ways["none: all 50 epochs"] = (whole, lambda frame: int(frame.index[-1]))
+        accuracies: dict[str, dict[int, float]] = {}
+        for name, (frames, stop) in ways.items():
             ends = {seed: stop(frame) for seed, frame in frames.items()}
-            chosen = {s: ends[s] if choose is None else choose(frames[s], ends[s]) for s in ends}
-            accuracy = {seed: float(frames[seed]["test_accuracy"].loc[chosen[seed]]) for seed in ends}
-            base = base or {s: 0.0 for s in ends}
-            if name == "patience of 5 epochs":
-                base = accuracy
+            accuracies[name] = {seed: frames[seed]["test_accuracy"].loc[end] for seed, end in ends.items()}
+            usual = accuracies[PATIENCE.format(5)]
+            gaps = [value - usual[seed] for seed, value in accuracies[name].items() if seed in usual]
             rows.append(
                 {
                     "noise": noise,
                     "stop by": name,
-                    "accuracy": interval(accuracy.values()),
+                    "accuracy": interval(accuracies[name].values()),
+                    "against patience of 5": "" if accuracies[name] is usual else interval(gaps, 3, "+"),
                     "epochs": interval(ends.values(), 1),
-                    "stopped early": f"{sum(e < frames[s].index[-1] for s, e in ends.items())} of {len(ends)}",
-                    "_": accuracy,
+                    "stopped early": f"{sum(end < 50 for end in ends.values())} of {len(ends)}",
                 }
             )
-        for row in rows:
-            if row["noise"] == noise and "_" in row:
-                values = row.pop("_")
-                assert isinstance(values, dict)
-                gaps = [values[s] - base[s] for s in values if s in base]
-                row["against patience of 5"] = interval(gaps, 3, "+")
     return markdown(rows)
+
+
+def _patience_on_loss(frame: pd.DataFrame, wait: int) -> int:
+    return patience(frame["validation_loss"], wait, -1)
+
+
+def _rest_of(frame: pd.DataFrame, curve: str) -> int:
+    return rest(frame[curve])
 
 
 def best_rule(folder: Path, network: str) -> str:
     """Patience on curves of class similarity that need no held-out labels: the best rule of some seeds, on others."""
-    frames = {
-        (noise, seed): frame for noise in NOISE for seed, frame in runs(folder, network, noise, "all").items()
-    }
+    frames = {(noise, seed): frame for noise in NOISE for seed, frame in runs(folder, network, noise, "all").items()}
     held_out = {
         (noise, seed): frame for noise in NOISE for seed, frame in runs(folder, network, noise, "held out").items()
     }
@@ -154,7 +149,9 @@ def rates(folder: Path) -> str:
     rows: list[dict[str, object]] = []
     for noise in NOISE:
         ways = {"not at all": runs(folder / "stop", "MLP", noise, "all")}
-        ways |= {name: runs(folder / "rate", "MLP", noise, name) for name in ("after the surge", "at epoch 20", "cosine")}
+        ways |= {
+            name: runs(folder / "rate", "MLP", noise, name) for name in ("after the surge", "at epoch 20", "cosine")
+        }
         for name, frames in ways.items():
             last = {seed: float(frame["test_accuracy"].iloc[-1]) for seed, frame in frames.items()}
             plain = {seed: float(frame["test_accuracy"].iloc[-1]) for seed, frame in ways["not at all"].items()}
@@ -210,45 +207,50 @@ def inspected(folder: Path) -> dict[str, list[pd.DataFrame]]:
 
 
 def hundred(frames: dict[str, list[pd.DataFrame]]) -> str:
-    """Before training, top and end of the main curves."""
+    """Before training, after an epoch, top (epochs) and end of the main curves."""
     rows: list[dict[str, object]] = []
     for curve in CURVES:
         row: dict[str, object] = {"curve": f"`{curve}`"}
         for name, seeds in frames.items():
-            tops = [int(frame[curve].idxmax()) for frame in seeds]
-            row[name] = (
-                f"{np.mean([frame[curve].loc[1] for frame in seeds]):.3f}, "
-                f"{np.mean([frame[curve].max() for frame in seeds]):.3f} ({min(tops)}–{max(tops)}), "
-                f"{interval(frame[curve].iloc[-1] for frame in seeds)}"
+            tops, digits = [int(frame[curve].idxmax()) for frame in seeds], 4 if curve == "wsi_mean" else 3
+            start, first, top = (
+                np.mean([pick(frame[curve]) for frame in seeds])
+                for pick in (lambda f: f.loc[0], lambda f: f.loc[1], pd.Series.max)
             )
+            before = "–" if np.isnan(start) else f"{start:.{digits}f}"
+            end = interval((frame[curve].iloc[-1] for frame in seeds), digits)
+            row[name] = f"{before}, {first:.{digits}f}, {top:.{digits}f} ({min(tops)} to {max(tops)}), {end}"
         rows.append(row)
     return markdown(rows)
 
 
 def permuted(folder: Path) -> str:
     """SAI with WordNet at the last epoch beside its chance levels: random weights, and permuted classes."""
-    rows: list[dict[str, object]] = []
+    found: dict[tuple[str, str], list[dict[str, float]]] = {}
     for path in sorted(folder.iterdir()):
-        names = sorted(p.stem for p in path.glob("[0-9]*.safetensors"))
-        if f"{EPOCHS:04d}" not in names:
-            continue
         reference = classes.ClassSimilarity.load(path / "reference.safetensors")
         watch = Inspector(list(reference.classes), reference=reference, out=path)
         for kind in ("weights", "features", "confusion"):
-            found = classes.alignment(watch.matrices(EPOCHS)[kind], reference)
-            spearman = classes.alignment(watch.matrices(EPOCHS)[kind], reference, "spearman")
-            rows.append(
-                {
-                    "network": path.name,
-                    "matrix": watch.matrices(EPOCHS)[kind].short,
-                    "SAI": f"{found:.3f}",
-                    "random": f"{found.chance.random:.3f}",
-                    "calibrated": f"{found.calibrated:.3f}",
-                    "z": f"{found.z:.1f}",
-                    "p": f"{found.p:.3f}",
-                    "Spearman": f"{spearman:.3f}",
-                }
-            )
+            matrix = watch.matrices(EPOCHS)[kind]
+            aligned, ranks = classes.alignment(matrix, reference), classes.alignment(matrix, reference, "spearman")
+            order = np.random.default_rng(0)
+            shuffles = [order.permutation(len(matrix)) for _ in range(200)]
+            names = matrix.classes
+            values = {"SAI": float(aligned), "Spearman": float(ranks), "z": aligned.z, "p": aligned.p}
+            shuffled = [classes.ClassSimilarity(matrix.values[np.ix_(rows, rows)], names) for rows in shuffles]
+            values["permuted"] = float(np.mean([classes.alignment(one, reference) for one in shuffled]))
+            values["random"] = aligned.chance.random
+            found.setdefault((path.name.rpartition("-")[0].replace("-", " "), matrix.short), []).append(values)
+    rows: list[dict[str, object]] = []
+    for (network, short), seeds in found.items():
+        row: dict[str, object] = {"network": network, "matrix": short}
+        row["SAI with WordNet"] = interval(seed["SAI"] for seed in seeds)
+        row["classes permuted"] = f"{np.mean([seed['permuted'] for seed in seeds]):.3f}"
+        row["random weights"] = f"{np.mean([seed['random'] for seed in seeds]):.3f}" if short != "CCSM-test" else "–"
+        row["z, least"] = f"{min(seed['z'] for seed in seeds):.1f}"
+        row["p, largest"] = f"{max(seed['p'] for seed in seeds):.3f}"
+        row["Spearman"] = interval(seed["Spearman"] for seed in seeds)
+        rows.append(row)
     return markdown(rows)
 
 

@@ -83,7 +83,7 @@ def stopping(folder: Path, network: str) -> str:
         ways |= {
             f"rest of `{curve}`": (whole, partial(_rest_of, curve=curve)) for curve in ("sai_ncsm_scsm", "wsi_max")
         }
-        ways["rest of `sai_ncsm_scsm`, none trained on more"] = (part, partial(_rest_of, curve="sai_ncsm_scsm"))
+        ways["rest of `sai_ncsm_scsm`, without the 400 images"] = (part, partial(_rest_of, curve="sai_ncsm_scsm"))
         ways["none: all 50 epochs"] = (whole, lambda frame: int(frame.index[-1]))
         accuracies: dict[str, dict[int, float]] = {}
         for name, (frames, stop) in ways.items():

@@ -48,7 +48,7 @@ def test_every_item_of_a_paper_has_a_row(paper: str) -> None:
     assert all(cell for row in rows for cell in row)
 
 
-@pytest.mark.parametrize("paper", ["ReSi", "attack transferability", "Raw Zero-Shot"])
+@pytest.mark.parametrize("paper", LEAST)
 def test_every_item_is_in_one_of_three_states_and_they_are_counted(paper: str) -> None:
     section, rows = section_of(paper)
     states = Counter(row[2] for row in rows if "past it" not in " ".join(row[:2]))

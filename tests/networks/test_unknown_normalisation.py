@@ -406,3 +406,27 @@ def test_a_copy_by_address_is_shown_what_its_original_is(nets: Any) -> None:
     (sentence,) = (str(entry.message) for entry in told)
     assert sentence.startswith("nothing says how images are normalised for 'a': it is shown what ")
     assert change.verdict == "identical"
+
+
+def test_one_number_is_for_images_of_any_channels_whichever_layer_comes_first(nets: Any) -> None:
+    class Backwards(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head, self.stem = nn.Conv2d(8, 10, 1), nn.Conv2d(1, 8, 3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.head(self.stem(x).mean((2, 3), keepdim=True)).flatten(1)
+
+    net, images = Backwards().eval(), digits("test")[0]
+    values = likewise.extract(net, images, "logits", mean=0.5, std=0.25, progress=False).values
+    torch.testing.assert_close(values, net(2 * (2 * images - 1)))
+
+
+def test_numbers_for_bytes_name_those_for_0_to_1(nets: Any) -> None:
+    with pytest.raises(InputError) as error:
+        likewise.network("nets.py:mlp,mean=127.5,std=63.75")
+    assert str(error.value) == (
+        "mean is 127.5 and std 63.75, and images have values from 0 to 1. Divide both by 255: mean=0.5,std=0.25."
+    )
+    with pytest.raises(InputError, match=r"Divide both by 255: mean=0,std=1\."):
+        likewise.extract("nets.py:mlp", DATA, mean=0, std=255)

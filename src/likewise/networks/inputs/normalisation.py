@@ -20,6 +20,7 @@ from likewise.errors import InputError, brief
 if TYPE_CHECKING:
     from likewise.networks.inputs.transforms import Transform
 
+NAMES = "mean", "std"
 OF_DATA = "of the data"  # noted as the normalisation of a network that was sized for data
 
 
@@ -91,20 +92,30 @@ def normalised_by(net: nn.Module, mean: Any, std: Any) -> Normalised:
 
     One number stands for all channels.
     """
-    values = [_channel_values("mean", mean), _channel_values("std", std)]
+    values = [_channel_values(name, value) for name, value in zip(NAMES, (mean, std), strict=True)]
     inside, transform = unwrapped(net), transform_of(net)
     if transform is not None and transform.whole:
         raise InputError(
             f"{type(inside).__name__} is shown what its own processor makes of an image, so mean and std mean nothing. "
             "Give transform, a function from a PIL image to what it takes."
         )
+    if max(values[0]) > 1 or max(values[1]) > 10:
+        shares = [[number / 255 for number in value] for value in values]
+        given, smaller = (
+            [typed_values(name, value, 6) for name, value in zip(NAMES, both, strict=True)] for both in (values, shares)
+        )
+        raise InputError(
+            f"mean is {given[0]} and std {given[1]}, and images have values from 0 to 1. Divide both by 255: "
+            f"mean={smaller[0]},std={smaller[1]}."
+        )
     kernel = next((part for part in inside.modules() if isinstance(part, (nn.Conv2d, nn.Conv3d))), None)
+    video = kernel if isinstance(kernel, nn.Conv3d) else None
     count = max(map(len, values))
-    if count == 1 and kernel is not None:
-        count = kernel.in_channels
+    if count == 1 and video is not None:
+        count = video.in_channels
     means, deviations = (entry * count if len(entry) == 1 else entry for entry in values)
-    wrapper = normalised_around(inside, means, deviations, video=isinstance(kernel, nn.Conv3d))
-    wrapper.any_channels = count == 1 and kernel is None
+    wrapper = normalised_around(inside, means, deviations, video=video is not None)
+    wrapper.any_channels = count == 1 and video is None
     return wrapper
 
 

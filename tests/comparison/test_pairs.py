@@ -168,5 +168,5 @@ def test_views_of_different_inputs_are_refused() -> None:
         likewise.compare({f"n{i}": view for i, view in enumerate(views)}, "cka", progress=False)
     assert str(caught.value) == (
         "cannot compare 'n1' with 'n2': they were shown different inputs (60 of 'p', 60 of 'q'). "
-        "Extract both on one probe."
+        "Extract both on one probe; data that is shuffled or augmented anew is another each time."
     )

@@ -30,7 +30,7 @@ def test_views_of_different_probes() -> None:
     a, b = Activations(X, name="a", probe="cifar-1"), Activations(X, name="b", probe="cifar-2")
     assert sentence(ValueError, likewise.compare, a, b) == (
         "cannot compare 'a' with 'b': they were shown different inputs (30 of 'cifar-1', 30 of "
-        "'cifar-2'). Extract both on one probe."
+        "'cifar-2'). Extract both on one probe; data that is shuffled or augmented anew is another each time."
     )
 
 

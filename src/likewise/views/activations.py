@@ -433,7 +433,8 @@ def check_same_probe(a: Activations, b: Activations) -> None:
         problem = f"they have {a.n} and {b.n} rows. Show both networks the same inputs."
     elif a.probe != b.probe and None not in (a.probe, b.probe):
         inputs = f"({a.n} of {a.probe!r}, {b.n} of {b.probe!r})"
-        problem = f"they were shown different inputs {inputs}. Extract both on one probe."
+        remedy = "Extract both on one probe; data that is shuffled or augmented anew is another each time."
+        problem = f"they were shown different inputs {inputs}. {remedy}"
     elif a.values.device != b.values.device:
         problem = f"one is on {a.values.device}, the other on {b.values.device}. Move both to one device."
     if problem:

@@ -111,6 +111,15 @@ def test_a_map_of_plane_points_is_those_points() -> None:
             "matrix.reordered([...]) with the names to keep.",
         ),
         (
+            lambda: analysis.clusters(families((3, 3))[0], 1.5),  # type: ignore[arg-type]
+            "k must be a whole number of at least 0, got 1.5.",
+        ),
+        (
+            lambda: analysis.clusters(np.eye(3)),  # type: ignore[arg-type]
+            "a similarity matrix is needed, and an array of shape (3, 3) was given. Give that of one measure "
+            "(comparison['cka']), or likewise.SimilarityMatrix(names, values).",
+        ),
+        (
             lambda: analysis.embed(families((3, 3))[0], "pca"),
             "no map named 'pca'. Choose 'tsne', 'mds' or 'spectral'.",
         ),
@@ -119,7 +128,7 @@ def test_a_map_of_plane_points_is_those_points() -> None:
             "the row has no score for 'n1'. Give one for each of 6 networks.",
         ),
     ],
-    ids=["too many", "too many features", "method", "too few", "undefined", "map", "row"],
+    ids=["too many", "too many features", "method", "too few", "undefined", "number", "array", "map", "row"],
 )
 def test_what_cannot_be_is_said(call: object, message: str) -> None:
     assert refused(call) == message  # type: ignore[operator]
@@ -258,6 +267,12 @@ def test_stability_falls_where_families_depend_on_single_networks_or_inputs() ->
     for reach, least, most in ((0.1, 0.95, 1.0), (3.0, -0.2, 0.6)):
         extra = {"low": clear.values - reach, "high": clear.values + reach}
         assert least <= analysis.clusters(replace(clear, extra=extra), 3).input_stability <= most
+
+
+def test_a_cut_of_equal_scores_is_not_called_stable() -> None:
+    found = analysis.clusters(matrix(np.full((6, 6), 0.5)), 3)
+    assert np.isnan(found.stability)
+    assert "agree" not in found.verdict
 
 
 def test_stability_over_inputs_comes_from_the_attacks_themselves(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from likewise.analysis.family_evidence import (
     rand_index,
     separation,
 )
-from likewise.errors import InputError, check_seed
+from likewise.errors import InputError, brief, check_count, check_seed
 from likewise.matrices.heatmap import draw_heatmap, finish
 from likewise.matrices.notebook import as_html
 from likewise.matrices.score import LEVEL
@@ -215,6 +215,8 @@ def clusters(
     few, most = (1, len(alike)) if method == "average" else (2, len(alike) - 1)
     if method not in ("average", "spectral"):
         raise InputError(f"no method named {method!r}. Choose 'average' or 'spectral'.")
+    if k != "auto":
+        check_count("k", k, 0)
     if k != "auto" and not few <= k <= most:
         raise InputError(f"{len(alike)} networks cannot be put into {k} families. Choose {few} to {most}.")
     check_seed(seed)
@@ -224,6 +226,8 @@ def clusters(
     features = spectral(affinities(matrix, 1), max(labels) + 1)
     finder = replace(finder, starts=min(starts, 10))
     left_out, again = finder.without_networks(alike, labels), finder.other_inputs(matrix, labels)
+    if np.ptp(pairs(alike)) == 0:  # equal scores are cut by the order of networks, which nothing changes
+        left_out = again = np.nan
     return Clusters(tuple(matrix.names), tuple(labels), features, left_out, again, p, matrix)
 
 
@@ -408,6 +412,11 @@ def _from_zero(alike: Array) -> Array:
 
 def symmetric_scores(matrix: SimilarityMatrix, least: int = 3) -> Array:
     """The values, symmetric; a matrix with too few networks or with pairs without a finite score is refused."""
+    if not isinstance(matrix, SimilarityMatrix):
+        raise InputError(
+            f"a similarity matrix is needed, and {brief(matrix)} was given. Give that of one measure "
+            "(comparison['cka']), or likewise.SimilarityMatrix(names, values)."
+        )
     values = np.asarray(matrix.values, dtype=np.float64)
     if len(values) < least:
         words, needed = f"{len(values)} network{'s' * (len(values) != 1)}", ("one", "two", "three")[least - 1]

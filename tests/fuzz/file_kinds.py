@@ -355,7 +355,7 @@ KINDS = (
     ),
     FileKind("weights, listed", _write_beside, _weights("a.safetensors", _MLP)),
     FileKind("gguf", _write_gguf, _weights("a.gguf,part=lm", "gguf:")),
-    FileKind("shards", _write_shards, _read_shards, only="model*"),
+    FileKind("shards", _write_shards, _read_shards),
     FileKind("transformers", _write_transformers, _weights("", "hf:")),
     FileKind(
         "similarity matrix",

@@ -231,3 +231,16 @@ def test_modules_and_adapters_are_refused() -> None:
     assert refusal(InputError, lambda: by_blocks("hf:base+adapter", "hf:x")) == (
         f"hf:base+adapter cannot be read block by block: it is no whole network with its weights. {WHOLE}"
     )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [("hidden_act", "nosuch", "'nosuch'"), ("num_attention_heads", 0, "integer modulo by zero")],
+)
+def test_a_configuration_that_cannot_be_is_refused(tmp_path: Path, field: str, value: Any, reason: str) -> None:
+    address = saved(causal(), tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {field: value}))
+    assert refusal(InputError, lambda: by_blocks(address, address)) == (
+        f"{address} cannot be built: {reason}. Check its name and options."
+    )

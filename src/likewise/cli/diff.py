@@ -38,12 +38,18 @@ def diff(
     """Say what changed between two networks. Looks at layers, answers, classes and attacks, and gives a verdict."""
     import likewise
     from likewise.comparison.recordings.recording import is_new_baseline, is_recording
+    from likewise.errors import InputError
     from likewise.networks.names import named_networks
 
     under, over = thresholds(fail_under, "--fail-under"), thresholds(fail_over, "--fail-over")
     if is_new_baseline(a):
-        later = {"--fail-under": fail_under, "--fail-over": fail_over, "--transfer": transfer, "--out": out}
-        later |= {"--blockwise": blockwise, "--markdown": as_markdown, "--json": as_json}
+        if transfer or blockwise:
+            raise InputError(
+                "a recording holds no network to attack or to read block by block. Leave --transfer and --blockwise "
+                "out."
+            )
+        later: dict[str, Any] = {"--fail-under": fail_under, "--fail-over": fail_over, "--out": out}
+        later |= {"--markdown": as_markdown, "--json": as_json}
         _write_baseline(a, b, data, layers, memory, show, later)
         return
     claim_out(out)
@@ -87,7 +93,7 @@ def _write_baseline(
     from likewise.networks.names import named_networks
 
     options = show_keywords(show, named_networks([network]))
-    later |= flags({name: options.pop(name, None) for name in (*ENGINE, "store")})
+    later |= flags({name: options.pop(name, None) for name in ENGINE})
     written = likewise.record(network, data, layers=layers, memory=memory, **options).save(path)
     echo(f"{written} was not there: {network} is recorded as the baseline. Later runs are compared with it.")
     if unused := [flag for flag, value in later.items() if value not in (None, False)]:

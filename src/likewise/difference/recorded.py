@@ -83,7 +83,7 @@ def record(
     """
     if not isinstance(network, (str, nn.Module)):
         raise InputError(f"record takes a network, and was given {brief(network)}. Give an address or a module.")
-    options = Show.only("record", show, data=data)
+    options = Show.only("record", show, without=["store"], data=data)
     options.check_data("record", str(network) if isinstance(network, str) else type(network).__name__)
     inputs = as_probe(data)
     [(typed, choices)] = options.per_network(named_networks([network])).items()

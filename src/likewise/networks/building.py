@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -28,16 +30,23 @@ def build(source: Source, request: Request, seed: int) -> Loaded:
         torch.manual_seed(seed)
         if not source.guarded:
             return source.build(request)
-        try:
+        with building(request):
             if any(isinstance(v, int) and v > _MANY for v in request.options.values()):
                 _check_size(source, request)
             return source.build(request)
-        except (LikewiseError, ImportError, Warning):
-            raise
-        except Exception as error:  # whatever a library says to options it cannot use
-            raise InputError(
-                f"{request.address} cannot be built: {first_line(error)}. Check its name and options."
-            ) from error
+
+
+@contextmanager
+def building(request: Request) -> Iterator[None]:
+    """Turn whatever a library says to names, options and files it cannot use into a sentence."""
+    try:
+        yield
+    except (LikewiseError, ImportError, Warning):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{request.address} cannot be built: {first_line(error)}. Check its name and options."
+        ) from error
 
 
 def _check_size(source: Source, request: Request) -> None:

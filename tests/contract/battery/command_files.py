@@ -65,7 +65,7 @@ def write_files(folder: Path) -> None:
     likewise.benchmark.run("vision", "digits", "mlp", **options, progress=False)
     views = cached()
     views.save(folder / "cached")
-    likewise.benchmark.submit("rsa", views, submitter="somebody", progress=False)[0].save(folder / "row.json")
+    likewise.benchmark.submit("rsa", views, submitter="somebody", progress=False)[0].save(folder / "sent.json")
     old = likewise.network(f"{folder / 'nets.py'}:build")
     shown = {"mean": 0, "std": 1, "progress": False}
     likewise.record(old, "digits:test[:40]", name="old", **shown).save(folder / "old")

@@ -70,7 +70,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example("--domain vision --question all --n 500 --d 64 --budget 10s --top 3"),
     ),
     "attack": (Example("nets.py:build --data digits:test[:40] --attack fgsm --eps 0.1 --mean 0 --std 1"),),
-    "benchmark board": (Example("--out page.html"), Example("row.json --no-ours", same=("ours",))),
+    "benchmark board": (Example("--out page.html", same=("ours",)), Example("sent.json --no-ours", same=("ours",))),
     "benchmark compare-with-paper": (Example("bench"),),
     "benchmark folder": (Example("own --measures cka --grounding family"),),
     "benchmark run": (

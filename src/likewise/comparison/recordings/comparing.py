@@ -74,7 +74,7 @@ def layerwise_recorded(
 ) -> LayerMatrix:
     """Every layer of a recording with every layer of another that has a sketch of similarities."""
     _refuse("layerwise", unused)
-    show = Show.only("layerwise of recordings", options, **named)
+    show = Show.only("layerwise of recordings", options, without=["store"], **named)
     _check_measure(measure)
     several = isinstance(a, (Mapping, list, tuple))
     listed = (list(a.values()) if isinstance(a, Mapping) else list(a)) if several else [a, a if b is None else b]

@@ -25,6 +25,7 @@ from likewise.language.blockwise.weights import Weights
 from likewise.language.texts import IDS, Row
 from likewise.networks.address import SHOWING, has_prefix, parse
 from likewise.networks.anatomy.outputs import first_tensor
+from likewise.networks.building import building
 from likewise.networks.forward import DTYPES, call, check_dtype, explained
 from likewise.networks.sources.base import Request
 from likewise.networks.sources.language import LM, language_kind
@@ -121,7 +122,8 @@ class Blocks:
     ) -> None:
         request = _request(address)
         options = {} if precision is None else {"dtype": precision}
-        self.net, repository = skeleton(replace(request, options={**request.options, **options}))
+        with building(request):
+            self.net, repository = skeleton(replace(request, options={**request.options, **options}))
         self.address = str(address)
         self.device = torch.device(device or accelerator() or "cpu")
         if dtype is not None:

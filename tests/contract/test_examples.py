@@ -20,6 +20,7 @@ PRINTS = {  # what each example must print, among other things
     "lightning_training": ["epoch"],
     "hugging_face_fine_tune": ["pretrained → fine-tuned on reviews (64 inputs)", "accuracy  "],
     "choose_ensemble": ["lenet-2:", "predicted error", "held-out inputs"],
+    "onnx_runtime": ["71 layers, the largest change ", ": equal but for rounding"],
     "language_layers": [
         "LayerMatrix('gpt2', 'llama', 3 x 4, measure='cka-debiased')",
         "h.0 of gpt2 is nearest to layers.",
@@ -30,6 +31,7 @@ NEEDS = {
     "lightning_training": ("lightning",),
     "hugging_face_fine_tune": ("transformers", "accelerate"),
     "language_layers": ("transformers",),
+    "onnx_runtime": ("onnx", "onnxruntime"),
     "choose_ensemble": ("sklearn",),
 }
 

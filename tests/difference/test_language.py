@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import replace
 
@@ -84,6 +85,39 @@ def test_addresses_and_tokens_are_compared_as_modules_are(tmp_path) -> None:
     assert bare.tokens.statistics["kl"].value == pytest.approx(whole.tokens.statistics["kl"].value, rel=1e-5)
     assert bare.verdict == whole.verdict
     assert bare.first_moved.layer == whole.first_moved.layer == "layers.1.mlp.down_proj"
+
+
+def test_few_texts_and_broken_ones_are_refused_in_a_sentence() -> None:
+    for texts, count in ((TEXTS[:1], "is 1 text"), (TEXTS[:3], "are 3 texts")):
+        with pytest.raises(InputError) as error:
+            likewise.diff(causal(), causal(), texts, names=["a", "b"], progress=False)
+        assert str(error.value) == (
+            f"there {count}, and layers are compared over at least 4. Give more, or cut a long one into several; "
+            "likewise.language.answers compares the words of fewer."
+        )
+    with pytest.raises(InputError) as error:
+        likewise.diff(causal(), causal(), [*TEXTS[:5], "half \ud800"], names=["a", "b"], progress=False)
+    assert str(error.value) == (
+        "a text has half of a Unicode character (a surrogate), which no tokenizer takes. Decode its file with "
+        "errors='replace'."
+    )
+
+
+def test_what_a_tokenizer_gives_is_data_for_any_network() -> None:
+    from transformers import BertConfig, BertForSequenceClassification
+
+    from tests.language.models import tokenizer
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2, "num_hidden_layers": 1}
+    net = BertForSequenceClassification(BertConfig(vocab_size=len(tokenizer()), num_labels=3, **sizes)).eval()
+    tokens = tokenizer()(TEXTS, padding=True, return_tensors="pt")
+    change = likewise.diff(net, copy.deepcopy(net), tokens, names=["a", "b"], progress=False)
+    assert change.verdict == "identical"
+    assert change.n == change.answers.n == len(TEXTS)
+    words = likewise.extract(likewise.network(net, tokenizer=tokenizer()), TEXTS, progress=False)
+    rows = likewise.extract(net, tokens, batch_size=5, progress=False)
+    assert np.allclose(rows.values, words.values, atol=1e-6)
 
 
 def test_a_token_that_moves_in_every_text_is_found_and_chance_is_not() -> None:

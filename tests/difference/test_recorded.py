@@ -14,8 +14,9 @@ import likewise
 from likewise import testing
 from likewise.difference import record_arrays
 from likewise.errors import InputError
+from likewise.language.recorded import _divergence
 from tests.comparison.recordings.test_recording import X, made
-from tests.language.models import TEXTS, causal
+from tests.language.models import TEXTS, causal, tokenizer
 
 
 def noisy(net: nn.Module, layer: str, size: float) -> nn.Module:
@@ -90,3 +91,49 @@ def test_a_recording_cannot_be_attacked_and_needs_data_beside_a_network() -> Non
     with pytest.raises(InputError) as error:
         likewise.diff(recording, made())
     assert str(error.value) == "no data to show the network. Pass the data that the recording was made on."
+
+
+@pytest.mark.parametrize(("old", "new"), [("float32", "bfloat16"), ("bfloat16", "float32"), ("bfloat16", "bfloat16")])
+def test_another_precision_or_batch_size_is_rounding_and_a_fault_beyond_it_is_named(old: str, new: str) -> None:
+    before, after = (getattr(torch, precision) for precision in (old, new))
+    sizes = {"hidden_size": 64, "intermediate_size": 128}
+    recording = likewise.record(causal(**sizes).to(before), TEXTS, name="old", progress=False)
+    same = likewise.diff(recording, causal(**sizes).to(after), TEXTS, batch_size=5, progress=False)
+    assert same.verdict in ("identical", "equal but for rounding")
+    assert same.first_moved is None
+    faulty = likewise.diff(recording, causal(noise=0.3, **sizes).to(after), TEXTS, batch_size=5, progress=False)
+    assert faulty.first_moved.layer == "layers.1.mlp.down_proj"
+    assert faulty.verdict == "close"
+
+
+def test_single_precision_of_probabilities_is_no_divergence() -> None:
+    draw = np.random.default_rng(0)
+    logits = torch.tensor(draw.normal(size=(20, 500)) * 3)
+    top = logits.log_softmax(dim=1).topk(64, dim=1)
+    kept = {"top": top.indices.int().numpy(), "log_p": top.values.float().numpy()}
+    moved = {**kept, "log_p": kept["log_p"] * np.float32(1 + 1e-7)}
+    assert (_divergence(kept, kept) == 0).all()
+    assert (_divergence(kept, moved) >= 0).all()
+    assert _divergence(kept, moved).max() < 1e-11
+
+
+def test_models_that_answer_in_other_ways_are_refused_and_words_are_those_of_the_network_that_is_there() -> None:
+    from transformers import BertConfig, BertForMaskedLM
+
+    recording = likewise.record(causal(), TEXTS, name="old", progress=False)
+    masked = BertForMaskedLM(
+        BertConfig(vocab_size=len(tokenizer()), hidden_size=16, intermediate_size=32, num_attention_heads=2)
+    )
+    with pytest.raises(InputError) as error:
+        likewise.diff(recording, likewise.network(masked.eval(), tokenizer=tokenizer()), TEXTS, progress=False)
+    assert str(error.value) == ("old is a causal and BertForMaskedLM a masked language model. Compare two of a kind.")
+    change = likewise.diff(recording, causal(noise=2.0), TEXTS, progress=False)
+    parted = next(text for text in change.tokens.changed if text.position is not None)
+    assert parted.truth in TEXTS[parted.row]
+
+
+def test_a_recording_and_a_language_model_are_compared_without_its_head() -> None:
+    recording = likewise.record(causal(), TEXTS, name="old", progress=False)
+    assert float(likewise.compare(recording, causal(), data=TEXTS, progress=False)) == pytest.approx(1, abs=1e-6)
+    layers = likewise.layerwise(recording, causal(), data=TEXTS, progress=False)
+    assert list(layers.rows) == list(layers.columns) == ["layers.0", "layers.1", "norm"]

@@ -42,6 +42,8 @@ def test_answers_are_those_of_a_loop_over_texts_and_positions(window: int, conte
     assert np.allclose(answers.a.loss, expected["before"], atol=1e-5)
     assert np.allclose(answers.b.loss, expected["after"], atol=1e-5)
     numbers = answers.statistics()
+    assert numbers["kl-median"].value == pytest.approx(np.median(expected["kl"]), abs=1e-6)
+    assert numbers["kl-p95"].value == pytest.approx(np.quantile(expected["kl"], 0.95), abs=1e-6)
     assert numbers["same-top"].value == np.mean(expected["same"]) < 1
     ratio = np.mean(expected["after"]) - np.mean(expected["before"])
     assert numbers["log-perplexity-ratio"].value == pytest.approx(ratio, abs=1e-6)

@@ -7,7 +7,7 @@ gives: images as floats in [0, 1], texts as lists of strings, and labels beside 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -291,11 +291,17 @@ def domain_of(data: Any) -> str | None:
     """
     if isinstance(data, Data):
         return data.domain
-    if are_texts(data):
+    if are_texts(data) or are_tokens(data):
         return "text"
     if are_sounds(data):
         return "audio"
     return "image" if isinstance(data, (Tensor, np.ndarray)) and data.ndim == 4 else None
+
+
+def are_tokens(data: Any) -> bool:
+    """Whether these are the tensors that a tokenizer gives: `input_ids`, one row per text, and what goes with them."""
+    ids = data.get("input_ids") if isinstance(data, Mapping) else None
+    return isinstance(ids, (Tensor, np.ndarray)) and ids.ndim == 2
 
 
 def are_texts(data: Any) -> bool:

@@ -130,7 +130,8 @@ def diff(
     limits = _limits(under=fail_under, over=fail_over)
     inputs = data if isinstance(data, Mapping) else as_data(data)
     inputs = read_once(inputs) if isinstance(inputs, Iterator) else inputs
-    if blockwise or (blockwise is None and _are_texts(inputs) and are_larger_than_memory(list(named.values()))):
+    large = blockwise is None and domain_of(inputs) == "text" and are_larger_than_memory(list(named.values()))
+    if blockwise or large:
         with suppress(*([] if blockwise else [NoLanguageModelError])):  # a classifier is shown texts, too
             return blockwise_diff(named, inputs, options, layers, limits, _scores, seed)
     models = language_models(named, inputs, options.device)
@@ -170,10 +171,6 @@ def diff(
             for measure, side, limit in limits
         ),
     )
-
-
-def _are_texts(data: Any) -> bool:
-    return domain_of(data) == "text" or (isinstance(data, Mapping) and "input_ids" in data)
 
 
 def _normalised_alike(nets: dict[str, nn.Module]) -> dict[str, nn.Module]:

@@ -7,9 +7,10 @@ changes within 10 %.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -32,18 +33,24 @@ from likewise.difference.answers import AnswerChange, answer_changes
 from likewise.difference.language_models.tokens import token_changes, token_score
 from likewise.difference.layers import LayerChange
 from likewise.difference.result import Check, Diff
+from likewise.difference.rounding import precision_of, unrounded, with_floors
 from likewise.difference.weights import WeightChange
 from likewise.errors import InputError, brief
-from likewise.language.networks import as_language_model, encoder_of
+from likewise.language.networks import as_language_model
+from likewise.language.reading import decoder_of
 from likewise.language.recorded import answers_of, record_tokens
 from likewise.measures.function import Measure
 from likewise.measures.workspace import parse_memory
+from likewise.networks.forward import DTYPES
 from likewise.networks.names import named_networks, network_and_name
+from likewise.networks.sources.language import language_kind
 from likewise.views import Activations, Outputs
 from likewise.views.extract import extract_network
 from likewise.views.show import Show, ShowOptions
 
 TOKENS, CLASSES = "tokens", "classes"
+FULL = 32  # bits of a precision whose rounding is less than a change
+OTHER = 7  # inputs of a batch, to see what its size does
 
 
 def record(
@@ -81,6 +88,48 @@ def record(
         >>> recording.kind, list(recording.layers)
         ('classes', ['0', '1', '2'])
     """
+    return _subject(network, data, name, layers, memory, show).record()
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A network that is there, and how it is recorded."""
+
+    net: nn.Module
+    name: str
+    data: Data
+    show: Show
+    layers: Any
+    memory: int
+    is_language: bool
+
+    @property
+    def precision(self) -> torch.dtype:
+        """The precision it runs in."""
+        return precision_of(self.net) if self.show.dtype is None else DTYPES[self.show.dtype]
+
+    def record(self, *, weights: bool = True) -> Recording:
+        """What is kept of it."""
+        recording = record_layers(self.net, self.name, self.show, selected=self.layers, memory=self.memory)
+        answers, kind = _answers(self.net, self.name, self.data, self.show, is_language=self.is_language)
+        precision = str(self.precision).removeprefix("torch.")
+        about = {**recording.about, "precision": precision, "device": str(self.show.device or "cpu")}
+        about |= {"language": language_kind(self.net) or "causal"} if self.is_language else {}
+        sketches = sketched_weights(self.net) if weights else {}
+        return replace(recording, kind=kind, answers=answers, weights=sketches, about=about)
+
+    def rounded(self, precision: torch.dtype) -> _Subject:
+        """The same network, less than rounding away: in another precision, or in batches of another size."""
+        if precision == self.precision:
+            return replace(self, show=replace(self.show, batch_size=1 if self.show.batch_size == OTHER else OTHER))
+        if self.show.dtype is not None:
+            return replace(self, show=replace(self.show, dtype=str(precision).removeprefix("torch.")))
+        if torch.finfo(precision).bits < torch.finfo(self.precision).bits:
+            return replace(self, net=copy.deepcopy(self.net).to(precision))
+        return replace(self, net=unrounded(self.net, precision))
+
+
+def _subject(network: Any, data: Any, name: str | None, layers: Any, memory: Any, show: Mapping[str, Any]) -> _Subject:
     if not isinstance(network, (str, nn.Module)):
         raise InputError(f"record takes a network, and was given {brief(network)}. Give an address or a module.")
     options = Show.only("record", show, without=["store"], data=data)
@@ -92,12 +141,7 @@ def record(
     shown, choice = choices.for_network(network)
     module = whole or network_and_name(shown, called, data=inputs, device=options.device)[0]
     choice = replace(choice, data=inputs)
-    inside = encoder_of(module) if whole is not None else module
-    recording = record_layers(inside, called, choice, selected=layers, memory=parse_memory(memory))
-    answers, kind = _answers(module, called, inputs, choice, is_language=whole is not None)
-    precision = str(next((p.dtype for p in module.parameters()), torch.float32)).removeprefix("torch.")
-    about = {**recording.about, "precision": precision, "device": str(options.device or "cpu")}
-    return replace(recording, kind=kind, answers=answers, weights=sketched_weights(module), about=about)
+    return _Subject(module, called, inputs, choice, layers, parse_memory(memory), whole is not None)
 
 
 def _answers(net: nn.Module, name: str, data: Data, show: Show, *, is_language: bool) -> tuple[dict[str, Array], str]:
@@ -124,22 +168,42 @@ def recorded_change(
     """The difference of two things of which at least one is a recording; the other is recorded on the data."""
     if transfer:
         raise InputError("a recording holds no network, so none can be attacked. Leave transfer out.")
-    sides = []
-    for thing in (a, b):
-        if not is_recording(thing) and data is None:
-            raise InputError("no data to show the network. Pass the data that the recording was made on.")
-        made = opened(thing) if is_recording(thing) else record(thing, data, layers=layers, memory=memory, **show)
-        sides.append(made)
+    if data is None and not (is_recording(a) and is_recording(b)):
+        raise InputError("no data to show the network. Pass the data that the recording was made on.")
+    subjects = [None if is_recording(x) else _subject(x, data, None, layers, memory, show) for x in (a, b)]
+    sides = [opened(x) if net is None else net.record() for x, net in zip((a, b), subjects, strict=True)]
     called = [str(name) for name in (names if names is not None else (side.name for side in sides))]
     called = [f"{called[0]} (recorded)", called[1]] if called[0] == called[1] else called
     check_one_probe(*sides)
-    change = _difference(sides[0], sides[1], (called[0], called[1]))
+    decode = next((decoder_of(net.net) for net in subjects if net is not None), None)
+    change = _difference(sides[0], sides[1], (called[0], called[1]), decode)
+    for net, own, other in zip(subjects, sides, reversed(sides), strict=True):
+        if net is not None and change.verdict not in ("identical", "equal but for rounding"):
+            change = _beyond_rounding(change, net, own, other)
     scores, reasons = dict(change.scores), dict(change.reasons)
     for measure, _, _ in limits:
         scores[measure.key], reason = _score(change, measure)
         reasons |= {measure.key: reason} if reason else {}
     checks = [Check(m.key, side, limit, scores[m.key], reasons.get(m.key, "")) for m, side, limit in limits]
     return replace(change, scores=scores, reasons=reasons, checks=tuple(checks))
+
+
+def _beyond_rounding(change: Diff, subject: _Subject, own: Recording, other: Recording) -> Diff:
+    """The difference with what rounding alone does, measured on the network that is there.
+
+    In single precision that is less than counts as a change. In half precision the size of a batch changes numbers as
+    much as small faults do, and a network in another precision than the recording differs by what was rounded away.
+    """
+    recorded = DTYPES.get(str(other.about.get("precision")), torch.float32)
+    if min(torch.finfo(precision).bits for precision in (recorded, subject.precision)) >= FULL:
+        return change
+    rounded = replace(subject, show=replace(subject.show, progress=False)).rounded(recorded).record(weights=False)
+    rounding = _difference(own, rounded, change.names)
+    floors = {layer.layer: layer.change for layer in rounding.layers}
+    tokens = change.tokens
+    if tokens is not None and rounding.tokens is not None and rounding.tokens.comparable:
+        tokens = replace(tokens, rounding=rounding.tokens.statistics["kl"].value)
+    return replace(change, layers=with_floors(change.layers, floors), tokens=tokens)
 
 
 def _score(change: Diff, measure: Measure) -> tuple[float, str]:
@@ -155,7 +219,7 @@ def _score(change: Diff, measure: Measure) -> tuple[float, str]:
     return math.nan, "recordings do not hold what it needs"
 
 
-def _difference(a: Recording, b: Recording, names: tuple[str, str]) -> Diff:
+def _difference(a: Recording, b: Recording, names: tuple[str, str], decode: Any = None) -> Diff:
     changes = [
         LayerChange(
             name, name, layer_similarity(layer, b.layers[name]), layer_change(layer, b.layers[name]), layer.block
@@ -164,7 +228,7 @@ def _difference(a: Recording, b: Recording, names: tuple[str, str]) -> Diff:
         if name in b.layers
     ]
     last = next((change for change in reversed(changes) if not math.isnan(change.likeness)), None)
-    tokens = token_changes(answers_of(a, b, names)) if a.kind == b.kind == TOKENS else None
+    tokens = token_changes(answers_of(a, b, names, decode)) if a.kind == b.kind == TOKENS else None
     answers: AnswerChange | str = (
         "they answer with tokens" if tokens is not None else "there are none in both recordings"
     )

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from likewise._base.machine import on_precise_device
 from likewise.difference.counterparts import counterparts
-from likewise.networks import unwrapped
-from likewise.networks.anatomy.adapters import merged_weights
+from likewise.networks.anatomy.quantised import plain_weights, present
 
 _PIECE = 2**22  # entries that are compared at a time
 
@@ -85,7 +84,8 @@ def weight_changes(a: nn.Module, b: nn.Module) -> WeightChange:
     """Which parameters and buffers of two networks differ."""
     left, right = (_tensors(net) for net in (a, b))
     tally = WeightTally(*({name: value.shape for name, value in side.items()} for side in (left, right)))
-    tally.add(left, right)
+    for name, other in tally.left:
+        tally.add({name: present(a, name, left[name])}, {other: present(b, other, right[other])})
     return tally.result()
 
 
@@ -95,7 +95,7 @@ def _tensors(net: nn.Module) -> dict[str, Tensor]:
     A weight that torch prunes is kept as two, `weight_orig` and `weight_mask`: it is their product. Adapters are
     merged.
     """
-    kept = _dequantised(net, {name: value for name, value in merged_weights(net).items() if value.numel() > 0})
+    kept = {name: value for name, value in plain_weights(net).items() if value.numel() > 0}
     weights = {}
     for name, value in kept.items():
         whole = name.removesuffix("_orig")
@@ -104,17 +104,3 @@ def _tensors(net: nn.Module) -> dict[str, Tensor]:
         pruned = whole != name and f"{whole}_mask" in kept
         weights[whole if pruned else name] = value * kept[f"{whole}_mask"] if pruned else value
     return weights
-
-
-def _dequantised(net: nn.Module, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Weights with what torch packs into layers of whole numbers, and without the scales of such layers."""
-    packed = "._packed_params._packed_params"
-    state = {name: value for name, value in unwrapped(net).state_dict().items() if name.endswith(packed)}
-    layers = {name.removesuffix(packed): value for name, value in state.items() if isinstance(value, tuple)}
-    quantised = {name.removesuffix(".weight") for name, value in weights.items() if value.is_quantized} | set(layers)
-    scales = {f"{layer}.{fact}" for layer in quantised for fact in ("scale", "zero_point")}
-    tensors = {name: value for name, value in weights.items() if name not in scales}
-    for layer, (weight, bias) in layers.items():
-        tensors[f"{layer}.weight"] = weight
-        tensors |= {} if bias is None else {f"{layer}.bias": bias}
-    return {name: value.dequantize() if value.is_quantized else value for name, value in tensors.items()}

@@ -8,7 +8,6 @@ from torch import nn
 
 from likewise.networks.address import has_prefix, network, parse, recipe
 from likewise.networks.building import on_device
-from likewise.networks.inputs.normalisation import unwrapped
 from likewise.networks.sources.language import LM, NoLanguageModelError, language_kind
 
 _PREFIXES = ("hf", "gguf")
@@ -35,13 +34,3 @@ def as_language_model(net: Any, *, device: Any = None) -> nn.Module | None:
     except NoLanguageModelError:
         return None
     return loaded if language_kind(loaded) is not None else None
-
-
-def encoder_of(net: nn.Module) -> nn.Module:
-    """A language model without its head, which reads texts by the same tokens."""
-    inside: Any = unwrapped(net)
-    halves = bool(getattr(inside.config, "is_encoder_decoder", False))
-    encoder: Any = inside.get_encoder() if halves else inside.base_model
-    if callable(getattr(inside, "tokenize", None)):
-        encoder.tokenize = inside.tokenize
-    return encoder

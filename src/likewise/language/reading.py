@@ -103,10 +103,7 @@ def compare_tokens(
         raise InputError(f"context is {context} and window is {window}: no token is left. Give a smaller context.")
     texts = texts_of(data)
     kinds = [language_kind(net) or "causal" for net in nets]
-    if len(set(kinds)) > 1:
-        raise InputError(
-            f"{names[0]} is a {kinds[0]} and {names[1]} a {kinds[1]} language model. Compare two of a kind."
-        )
+    check_kinds(names, kinds)
     kind: LanguageKind = kinds[0]
     read = [read_texts(net, texts, window, decoder=kind == "seq2seq") for net in nets]
     shared = all(
@@ -134,8 +131,16 @@ def compare_tokens(
         other,
         kl=between.get("kl"),
         token=between.get("token"),
-        decode=_decoder(nets[0]),
+        decode=decoder_of(nets[0]),
     )
+
+
+def check_kinds(names: Sequence[str], kinds: Sequence[str]) -> None:
+    """Refuse two that answer in different ways."""
+    if len(set(kinds)) > 1:
+        raise InputError(
+            f"{names[0]} is a {kinds[0]} and {names[1]} a {kinds[1]} language model. Compare two of a kind."
+        )
 
 
 @dataclass
@@ -303,7 +308,8 @@ def _same_vocabulary(nets: Sequence[nn.Module]) -> bool:
     return None in vocabularies or vocabularies[0] == vocabularies[1]
 
 
-def _decoder(net: nn.Module) -> Any:
+def decoder_of(net: nn.Module) -> Any:
+    """From tokens to words, None where no tokenizer is known."""
     inside: Any = unwrapped(net)
     return getattr(getattr(getattr(inside, "tokenize", None), "tokenizer", None), "decode", None)
 

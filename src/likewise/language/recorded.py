@@ -16,7 +16,7 @@ from torch import nn
 from likewise._base.arrays import Array
 from likewise.comparison.recordings.recording import Recording
 from likewise.data import Data
-from likewise.language.reading import WINDOW, Run, batches_of, log_probabilities, pieces_of
+from likewise.language.reading import WINDOW, Run, batches_of, check_kinds, log_probabilities, pieces_of
 from likewise.language.result import Side, TokenAnswers
 from likewise.language.texts import read_texts, texts_of
 from likewise.networks.forward import eval_mode
@@ -24,6 +24,7 @@ from likewise.networks.sources.language import language_kind
 from likewise.views.show import Show
 
 KEPT = 64  # tokens per position
+LEAST = 1e-6  # probability of the rest: less is what rounding leaves of 1
 
 
 def record_tokens(net: nn.Module, name: str, data: Data, show: Show, *, seed: int = 0) -> dict[str, Array]:
@@ -56,14 +57,16 @@ def record_tokens(net: nn.Module, name: str, data: Data, show: Show, *, seed: in
     return joined | ({} if tokens.bytes is None else {"bytes": np.array(tokens.bytes)})
 
 
-def answers_of(a: Recording, b: Recording, names: tuple[str, str]) -> TokenAnswers:
+def answers_of(a: Recording, b: Recording, names: tuple[str, str], decode: Any = None) -> TokenAnswers:
     """What two recorded language models say, token by token."""
     one, other = a.answers, b.answers
+    kinds = [str(side.about.get("language", "causal")) for side in (a, b)]
+    check_kinds(names, kinds)
     shared = all(np.array_equal(one[key], other[key]) for key in ("text", "position", "token"))
     sides = [_side(answers) for answers in (one, other)]
     kl = _divergence(one, other) if shared else None
     token = one["token"].astype(np.int64) if shared else None
-    return TokenAnswers(names, a.data, a.n, "causal", sides[0], sides[1], kl=kl, token=token)
+    return TokenAnswers(names, a.data, a.n, kinds[0], sides[0], sides[1], kl=kl, token=token, decode=decode)
 
 
 def _side(answers: Any) -> Side:
@@ -76,11 +79,16 @@ def _side(answers: Any) -> Side:
 
 
 def _divergence(one: Any, other: Any) -> Array:
-    """KL divergence over the tokens that both keep, and one bucket for the rest."""
+    """KL divergence over the tokens that both keep, and one bucket for the rest.
+
+    Summed as p (ln p/q + q/p - 1), whose second half adds up to 0: no term is negative, and what single precision does
+    to the logarithms counts by its square.
+    """
     found = np.empty(len(one["top"]))
     for row in range(len(found)):
         _, left, right = np.intersect1d(one["top"][row], other["top"][row], assume_unique=True, return_indices=True)
-        p, q = one["log_p"][row, left].astype(np.float64), other["log_p"][row, right].astype(np.float64)
-        rest = max(1 - np.exp(p).sum(), 1e-9), max(1 - np.exp(q).sum(), 1e-9)
-        found[row] = (np.exp(p) * (p - q)).sum() + rest[0] * np.log(rest[0] / rest[1])
-    return np.maximum(found, 0)
+        logs = [one["log_p"][row, left].astype(np.float64), other["log_p"][row, right].astype(np.float64)]
+        log_p, log_q = (np.append(some, np.log(max(1 - np.exp(some).sum(), LEAST))) for some in logs)
+        gaps = log_p - log_q
+        found[row] = (np.exp(log_p) * (gaps + np.expm1(-gaps))).sum()
+    return found

@@ -197,7 +197,7 @@ class TokenAnswers:
         ranked = values[order]
         _, group = np.unique(self.groups, return_inverse=True)
         count, group = int(group.max()) + 1, group[order]
-        value = float(ranked[min(int(share * len(ranked)), len(ranked) - 1)])
+        value = float(np.quantile(values, share))
         if count < FEWEST:
             return Estimate(value)
         draw, found = np.random.default_rng(0), []

@@ -18,7 +18,7 @@ from likewise.errors import InputError, LikewiseError, first_line
 from likewise.networks import weight_metadata
 from likewise.networks import weights as files
 from likewise.networks.forward import input_kind
-from likewise.networks.inputs.normalisation import OF_DATA, normalised_around, normalised_by, note
+from likewise.networks.inputs.normalisation import OF_DATA, normalised_around, normalised_by, note, unwrapped
 from likewise.networks.sources.base import Loaded, NetworkAddress, Request, Source
 
 _MANY = 10_000  # a size from which on a network is weighed before it is built
@@ -87,10 +87,21 @@ def with_weights(loaded: Loaded, address: NetworkAddress, header: dict[str, Any]
     return normalised_around(net, mean, std, video=loaded.video)
 
 
+def is_placed(net: nn.Module) -> bool:
+    """Whether a library has put the parts of a network where they run, so that it cannot be moved."""
+    inside: Any = unwrapped(net)
+    rounded = getattr(inside, "is_loaded_in_8bit", False) or getattr(inside, "is_loaded_in_4bit", False)
+    return bool(rounded) or any(hasattr(module, "_hf_hook") for module in inside.modules())
+
+
 def on_device(net: nn.Module, device: Any = None) -> nn.Module:
     """A network that was built from an address, where it runs: on the device, by default the machine's accelerator."""
     if device is not None:
         check_device(device)
+    if is_placed(net):
+        if device is not None:
+            raise InputError(f"the network was put on its devices while it was loaded. Leave out device={device}.")
+        return net
     target = accelerator() if device is None else torch.device(device)
     if target is None:
         return net

@@ -117,7 +117,6 @@ def _features(net: nn.Module, inputs: Any) -> Any:
     else:
         return _of_its_kind(inside, inputs)
     device = device_of(net, torch.device("cpu"))
-    device = torch.device("cpu") if device.type == "meta" else device  # weights without values take nothing away
     if isinstance(prepared, (Prepared, Tensor)):
         return prepared.to(device)
     if not isinstance(prepared, Mapping):
@@ -134,8 +133,7 @@ def to_network(net: nn.Module, inputs: Any) -> Any:
     >>> to_network(nn.Linear(2, 2).half(), torch.zeros(1, 2)).dtype
     torch.float16
     """
-    first = next(net.parameters(), None)
-    device = None if first is None or first.is_meta else first.device  # weights without values take nothing away
+    device = device_of(net)  # weights without values take nothing away
     # formats of one byte hold weights, and nothing is computed in them
     floating = (value.dtype for value in net.parameters() if value.is_floating_point() and value.element_size() > 1)
     dtype = next(floating, None)
@@ -355,8 +353,8 @@ def _only_device(net: nn.Module, device: Any) -> torch.device | None:
 
 
 def device_of(net: nn.Module, default: Any = None) -> Any:
-    """Where the inputs of a network have to be: with its first weight."""
-    return next((value.device for value in net.parameters()), default)
+    """Where the inputs of a network have to be: with its first weight that is in memory."""
+    return next((value.device for value in net.parameters() if not value.is_meta), default)
 
 
 def check_dtype(dtype: str) -> None:

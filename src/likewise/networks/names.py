@@ -22,7 +22,7 @@ from likewise.networks.address import (
     without_showing,
 )
 from likewise.networks.address import network as load_network
-from likewise.networks.building import on_device
+from likewise.networks.building import is_placed, on_device
 from likewise.networks.inputs.normalisation import unwrapped
 
 
@@ -97,7 +97,7 @@ def network_and_name(
     """
     module = load_network(network, data=data if isinstance(data, Data) else None, domain=domain_of(data))
     called = name or (network if isinstance(network, str) else _module_name(module))
-    if any(value.is_meta for value in module.parameters()):
+    if any(value.is_meta for value in module.parameters()) and not is_placed(module):
         raise InputError(
             f"{called!r} is on the device 'meta', where weights have no values. Build it outside of "
             "torch.device('meta'), or call to_empty(device='cpu') on it and load its weights."

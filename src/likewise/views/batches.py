@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from likewise._base.arrays import tensor_from_numpy
 from likewise._base.machine import is_out_of_memory
 from likewise.data.images import Transformed
-from likewise.data.inputs import Data, are_sounds, are_texts, take, to_device
+from likewise.data.inputs import Data, are_sounds, are_texts, are_tokens, take, to_device
 from likewise.data.loading import automatic
 from likewise.errors import ForwardError, InputError, LikewiseError, brief, first_line
 from likewise.networks.anatomy.layers import named_layers, watch
@@ -80,7 +80,7 @@ def batches(
 def known_length(data: Any) -> int | None:
     """How many inputs there are, where that is known before the first batch."""
     listed = isinstance(data, (Data, Tensor, np.ndarray)) or are_texts(data) or are_sounds(data)
-    return len(data) if listed else None
+    return len(data) if listed else _length(data) if are_tokens(data) else None
 
 
 def first_inputs(inputs: Any, n: int) -> Any:
@@ -93,8 +93,8 @@ def first_inputs(inputs: Any, n: int) -> Any:
 
 def _loose(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[Any, Tensor | None]]:
     """Batches of what is not data of this library."""
-    data = _tensors(data)
-    if isinstance(data, Tensor) or are_texts(data) or are_sounds(data):
+    data = {key: _tensors(value) for key, value in data.items()} if are_tokens(data) else _tensors(data)
+    if isinstance(data, Tensor) or are_texts(data) or are_sounds(data) or are_tokens(data):
         yield from _cut(data, batch_size, shuffle)
         return
     if isinstance(data, torch.utils.data.Dataset):
@@ -118,8 +118,8 @@ def _loose(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[An
 def _cut(data: Any, batch_size: int, shuffle: int | None) -> Iterator[tuple[Any, None]]:
     order: Tensor | None = None
     if shuffle is not None:
-        order = torch.randperm(len(data), generator=torch.Generator().manual_seed(shuffle))
-    for start in range(0, len(data), batch_size):
+        order = torch.randperm(_length(data), generator=torch.Generator().manual_seed(shuffle))
+    for start in range(0, _length(data), batch_size):
         rows = slice(start, start + batch_size)
         yield take(data, rows if order is None else order[rows].tolist()), None
 

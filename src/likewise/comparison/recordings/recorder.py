@@ -26,8 +26,9 @@ from likewise.data import Data, as_data
 from likewise.data.inputs import data_name
 from likewise.errors import InputError, brief
 from likewise.measures.workspace import parse_memory
-from likewise.networks.anatomy.adapters import merged_weights
+from likewise.networks.anatomy.quantised import plain_weights, present
 from likewise.networks.names import network_and_name
+from likewise.networks.sources.language import encoder_of, language_kind
 from likewise.views.extract import extract_network
 from likewise.views.layers import Layer, layers
 from likewise.views.show import Show
@@ -40,6 +41,8 @@ def record_layers(network: Any, name: str, show: Show, *, selected: Any = None, 
     inputs = as_probe(show.data)
     shown, choice = show.for_network(network)
     module = network_and_name(shown, name, data=inputs, device=show.device)[0]
+    if inputs.domain == "text" and language_kind(module) is not None:  # its head gives a number per word and token
+        module = encoder_of(module)
     choice = replace(choice, data=inputs)
     limit = parse_memory(None) if memory is None else memory
     sketches = sketched_layers(module, name, choice, selected, inputs.probe, len(inputs), limit)
@@ -128,8 +131,8 @@ def sketch_of(rows: Any, probe: str, *, similar: bool = True, block: bool = True
 def sketched_weights(net: nn.Module) -> dict[str, WeightSketch]:
     """The sketches of the weights of a network."""
     sketches = {}
-    for name, value in merged_weights(net).items():
-        values = value.dequantize() if value.is_quantized else value
+    for name, value in plain_weights(net).items():
+        values = present(net, name, value)
         if not values.numel() or not values.is_floating_point():
             continue
         rows = values.detach().float().reshape(1, -1)

@@ -18,9 +18,10 @@ from torch import Tensor
 from likewise.comparison.streaming.layer_rows import check_rows
 from likewise.data.inputs import data_name
 from likewise.difference.counterparts import counterparts
-from likewise.difference.language_models.whole import Limits, precision_of, summed_up, with_floors
+from likewise.difference.language_models.whole import Limits, check_texts, summed_up
 from likewise.difference.layers import LayerChange, LayerSums
 from likewise.difference.result import Diff
+from likewise.difference.rounding import precision_of, with_floors
 from likewise.difference.weights import WeightTally
 from likewise.language import TokenAnswers
 from likewise.language.blockwise.blocks import Blocks, Walks
@@ -37,6 +38,7 @@ def blockwise_diff(
     networks: Mapping[str, str], data: Any, show: Show, layers: Any, limits: Limits, scores: Any, seed: int
 ) -> Diff:
     """What changed from one language model to another; `scores` gives those of measures of two views."""
+    check_texts(data)
     show = replace(show, reduce=show.reduce or "mean")
     blocks = [Blocks(address, show.device, show.dtype) for address in networks.values()]
     both, answers = _read(blocks, list(networks), data, show, layers, seed)

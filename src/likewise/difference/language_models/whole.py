@@ -16,28 +16,30 @@ import torch
 from torch import nn
 
 from likewise.data import Data
-from likewise.data.inputs import data_name, domain_of, take
+from likewise.data.inputs import data_name, domain_of
 from likewise.difference.inputs import previews
 from likewise.difference.language_models.tokens import token_changes, token_score
 from likewise.difference.layers import LayerChange, layer_changes
 from likewise.difference.result import Check, Diff
+from likewise.difference.rounding import precision_of, with_floors
 from likewise.difference.weights import WeightChange, weight_changes
+from likewise.errors import InputError
 from likewise.language import TokenAnswers
-from likewise.language.networks import as_language_model, encoder_of
+from likewise.language.networks import as_language_model
 from likewise.language.reading import compare_tokens
 from likewise.measures.function import Measure
+from likewise.networks.sources.language import encoder_of
 from likewise.views import Activations
 from likewise.views.extract import extract_network
 from likewise.views.show import Show
 
 Limits = Sequence[tuple[Measure, str, float]]
-READ = 64  # texts of a batch of tokens
+FEWEST = 4  # texts that debiased CKA needs
 
 
 def language_models(networks: Mapping[str, Any], data: Any, device: Any) -> dict[str, nn.Module] | None:
     """The networks with their heads, where both are language models and are shown texts; else None."""
-    tokens = isinstance(data, Mapping) and "input_ids" in data
-    if domain_of(data) != "text" and not tokens:
+    if domain_of(data) != "text":
         return None
     loaded = {}
     for name, network in networks.items():
@@ -46,6 +48,17 @@ def language_models(networks: Mapping[str, Any], data: Any, device: Any) -> dict
             return None
         loaded[name] = net
     return loaded
+
+
+def check_texts(data: Any) -> None:
+    """Refuse fewer texts than layers can be compared over."""
+    count = len(data["input_ids"] if isinstance(data, Mapping) else data)
+    if count < FEWEST:
+        raise InputError(
+            f"there {'is 1 text' if count == 1 else f'are {count} texts'}, and layers are compared over at least "
+            f"{FEWEST}. Give more, or cut a long one into several; likewise.language.answers compares the words of "
+            "fewer."
+        )
 
 
 def language_diff(
@@ -59,21 +72,16 @@ def language_diff(
     memory: int,
 ) -> Diff:
     """What changed from one language model to another; `scores` gives those of measures of two views."""
+    check_texts(data)
     encoders = {name: encoder_of(net) for name, net in nets.items()}
-    show = replace(show, reduce=show.reduce or "mean")
-    shown = replace(show, data=_batches(data))
-    views = [extract_network(net, shown, name, outputs=False) for name, net in encoders.items()]
-    changes = layer_changes(encoders, [shown, shown], layers, seed, memory)
+    show = replace(show, data=data, reduce=show.reduce or "mean")
+    views = [extract_network(net, show, name, outputs=False) for name, net in encoders.items()]
+    changes = layer_changes(encoders, [show, show], layers, seed, memory)
     answers = compare_tokens(list(nets.values()), list(nets), data, show, seed=seed)
     floors, rounding = _rounding(list(nets.values()), data, show, layers, seed, memory)
     return summed_up(
         views, with_floors(changes, floors), weight_changes(*nets.values()), answers, rounding, data, limits, scores
     )
-
-
-def with_floors(changes: Sequence[LayerChange], floors: Mapping[str, float]) -> tuple[LayerChange, ...]:
-    """Layers, each with what a lower precision alone changes."""
-    return tuple(replace(change, floor=floors.get(change.layer, 0.0)) for change in changes)
 
 
 def summed_up(
@@ -115,14 +123,6 @@ def summed_up(
     )
 
 
-def _batches(data: Any) -> Any:
-    """What layers are shown: texts as they are, tokens in batches."""
-    if not isinstance(data, Mapping):
-        return data
-    count = len(data["input_ids"])
-    return [take(dict(data), slice(start, start + READ)) for start in range(0, count, READ)]
-
-
 def _rounding(
     nets: Sequence[nn.Module], data: Any, show: Show, layers: Any, seed: int, memory: int
 ) -> tuple[dict[str, float], float]:
@@ -133,14 +133,8 @@ def _rounding(
     full = max(range(2), key=lambda i: torch.finfo(precisions[i]).bits)
     rounded = copy.deepcopy(nets[full]).to(precisions[1 - full])
     pair = {"whole": nets[full], "rounded": rounded}
-    shown = replace(show, data=_batches(data), progress=False)
+    show = replace(show, progress=False)
     encoders = {name: encoder_of(net) for name, net in pair.items()}
-    floors = {change.layer: change.change for change in layer_changes(encoders, [shown, shown], layers, seed, memory)}
-    answers = compare_tokens(list(pair.values()), list(pair), data, replace(show, progress=False), seed=seed)
+    floors = {change.layer: change.change for change in layer_changes(encoders, [show, show], layers, seed, memory)}
+    answers = compare_tokens(list(pair.values()), list(pair), data, show, seed=seed)
     return floors, 0.0 if answers.kl is None else float(answers.kl.mean())
-
-
-def precision_of(net: nn.Module) -> torch.dtype:
-    """The precision of most weights."""
-    dtypes = [value.dtype for value in net.parameters() if value.is_floating_point() and value.element_size() > 1]
-    return max(set(dtypes), key=dtypes.count) if dtypes else torch.float32

@@ -79,6 +79,11 @@ def _request(net: Any) -> Request:
         )
     parts = parse(net)
     options = {name: value for name, value in parts.options.items() if name not in SHOWING}
+    if {"bits", "device_map"} & options.keys():
+        raise InputError(
+            f"{net} cannot be read block by block: bits and device_map are for networks that are loaded whole. Leave "
+            "them out, or say blockwise=False."
+        )
     if parts.weights or "+" in parts.name or not options.pop("pretrained", True) or options.pop("part", LM) != LM:
         raise InputError(f"{net} cannot be read block by block: it is no whole network with its weights. {_WHOLE}")
     return Request("hf", parts.name, options, True, net)

@@ -17,11 +17,11 @@ from torch import Tensor, nn
 
 from likewise.errors import InputError
 from likewise.language.blockwise.blocks import Blocks
-from likewise.language.networks import encoder_of
 from likewise.language.texts import Row
 from likewise.networks.anatomy.blocks import blocks as blocks_of
 from likewise.networks.anatomy.channel_axis import ChannelAxes
 from likewise.networks.anatomy.layers import named_layers
+from likewise.networks.sources.language import encoder_of
 from likewise.views.batches import Batch
 from likewise.views.hooks import CallFacts, NoRowsError, RowMaker, Selection
 from likewise.views.recorder import facts_of

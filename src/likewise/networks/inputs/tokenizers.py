@@ -57,7 +57,13 @@ class FromTransformers:
 
     def __call__(self, texts: Texts) -> Prepared:
         limit = {} if self.longest is None else {"truncation": True, "max_length": self.longest}
-        tokens = self.tokenizer(*_parts(texts, self.prompt), return_tensors="pt", padding=self.padding, **limit)
+        try:
+            tokens = self.tokenizer(*_parts(texts, self.prompt), return_tensors="pt", padding=self.padding, **limit)
+        except TypeError as error:
+            raise InputError(
+                "a text has half of a Unicode character (a surrogate), which no tokenizer takes. Decode its file with "
+                "errors='replace'."
+            ) from error
         if "attention_mask" in tokens and not bool(tokens["attention_mask"].any(dim=1).all()):
             empty = texts[int((~tokens["attention_mask"].any(dim=1)).nonzero()[0])]
             raise InputError(f"the text {empty!r} has no tokens, so there is nothing to show. Leave such texts out.")

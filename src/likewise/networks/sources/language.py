@@ -53,6 +53,16 @@ def language_kind(net: nn.Module) -> LanguageKind | None:
     return kind_of_architecture(type(inside).__name__, encoder_decoder=halves)
 
 
+def encoder_of(net: nn.Module) -> nn.Module:
+    """A language model without its head, which reads texts by the same tokens."""
+    inside: Any = unwrapped(net)
+    halves = bool(getattr(inside.config, "is_encoder_decoder", False))
+    encoder: Any = inside.get_encoder() if halves else inside.base_model
+    if callable(getattr(inside, "tokenize", None)):
+        encoder.tokenize = inside.tokenize
+    return encoder
+
+
 def architecture(transformers: Any, config: Any) -> str:
     """The class that a configuration names; where a file of GGUF leaves that out, the causal one of its kind."""
     causal = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES

@@ -28,6 +28,7 @@ from likewise.networks.inputs.transforms import Transform, from_processor
 from likewise.networks.sources.adapters import Adapter, find_adapter
 from likewise.networks.sources.base import SIZES, Loaded, Request, Source, source
 from likewise.networks.sources.language import LM, language_class, weights_on_meta
+from likewise.networks.sources.loading import loading
 from likewise.networks.sources.open_clip import build_open_clip, is_open_clip
 from likewise.networks.sources.repository import Repository, brings_code, locate
 from likewise.networks.sources.sentences import add_sentence, length_and_prompt, read_sentence
@@ -69,6 +70,8 @@ class Options:
     subfolder: str | None = None
     tokenizer: str | None = None
     trust_remote_code: bool = False
+    bits: int | None = None
+    device_map: Any = None
 
     @classmethod
     def of(cls, request: Request) -> Options:
@@ -78,6 +81,8 @@ class Options:
             value = options.get(name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
                 raise InputError(f"{name} of hf:{request.name} is {value!r}. Give a whole number of at least 1.")
+        if options.get("bits") not in (None, 4, 8):
+            raise InputError(f"bits of hf:{request.name} is {options['bits']!r}. Give 8 or 4.")
         trusted = options.get("trust_remote_code", False)
         if not isinstance(trusted, bool):
             raise InputError(f"trust_remote_code of hf:{request.name} is {trusted!r}. Give true or false.")
@@ -252,7 +257,7 @@ def _make(kind: Any, config: Any, repository: Repository, request: Request, opti
         if hasattr(kind, "from_config"):
             return kind.from_config(config, trust_remote_code=repository.trusted)
         return kind(config)
-    net, info = repository.weights(kind, config)
+    net, info = repository.weights(kind, config, **loading(request, options.bits, options.device_map))
     changed = [(key, tuple(there), tuple(here)) for key, there, here in info["mismatched_keys"]]
     untrained = request.address.replace(",pretrained=true", "")
     for key, there, here in sorted(changed):

@@ -229,3 +229,17 @@ def test_a_driver_follows_when_another_sets_its_database_aside(folder: Path) -> 
         second.close()
     with Store(folder) as again:
         assert set(again.find(["after", "other"])) == {"after", "other"}
+
+
+def test_a_log_that_another_process_removes_at_this_moment_is_no_foreign_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, plain = folder / "scores.sqlite-wal", Path.stat
+    log.touch()
+
+    def look(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        seen = plain(path, follow_symlinks=follow_symlinks)
+        return os.stat_result([0o644, *seen[1:]]) if path == log else seen
+
+    monkeypatch.setattr(Path, "stat", look)
+    Store(folder).close()

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from likewise._base.files import write_guard, write_whole
+from likewise._base.manifest import mode_of
 from likewise._base.progress import warn
 from likewise.errors import DamagedStoreWarning, StoreError
 
@@ -229,12 +230,9 @@ class Database:
 
 
 def _check_file(path: Path) -> None:
-    """Refuse a link, a pipe or a folder where a file of ours belongs."""
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:  # another process may have closed the database, and so removed its log, this moment
-        return
-    if not stat.S_ISREG(mode):
+    """Refuse a link, a pipe or a folder where a file of ours belongs; its log may be removed this moment."""
+    mode = mode_of(path, follow=False)
+    if mode and not stat.S_ISREG(mode):
         what = "a link" if stat.S_ISLNK(mode) else "no file"
         raise StoreError(f"{path} is {what}, and a store holds files of its own. Remove it, or name another folder.")
 

@@ -80,13 +80,7 @@ def diff(
 
 
 def _write_baseline(
-    path: str,
-    network: str,
-    data: str,
-    layers: list[str] | None,
-    memory: str | None,
-    show: dict[str, Any],
-    later: dict[str, Any],
+    path: str, network: str, data: str, layers: Any, memory: str | None, show: dict[str, Any], later: dict[str, Any]
 ) -> None:
     """Record the network that later ones are compared with, which alone is what `later` is for."""
     import likewise

@@ -34,7 +34,7 @@ class Job:
 class Library:
     """A library of queues whose jobs are made beforehand."""
 
-    def __init__(self, *jobs: Job) -> None:
+    def __init__(self, *jobs: "Job | Ended") -> None:
         self.jobs = iter(jobs)
 
     def AutoExecutor(self, folder: str, cluster: str) -> "Library":  # noqa: N802
@@ -73,3 +73,43 @@ def test_the_folder_of_jobs_is_its_owners_alone_and_goes_with_them(tmp_path: Pat
     assert [job.cancelled for job in jobs] == [True, True]
     assert not any(future.done() for future in futures)  # who waits for them cancels them
     assert list(tmp_path.iterdir()) == []
+
+
+class FailedJobError(Exception):
+    """What submitit raises of a job that left a traceback, told by its name."""
+
+
+class Ended:
+    """A job that has left a traceback."""
+
+    def __init__(self, last: str) -> None:
+        line = "-" * 22
+        self.error = FailedJobError(
+            f"Job failed with trace:\n{line}\nTraceback\n  somewhere\n{last}\n{line}\nLogs:\n - 1.err"
+        )
+
+    def done(self) -> bool:
+        return True
+
+    def exception(self) -> Exception:
+        return self.error
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        (
+            "submitit.core.utils.UncompletedJobError: Job not requeued because: timed-out and not checkpointable.",
+            "a job reached its time limit, which is five minutes where nothing else is said. Give it more, as in "
+            "engine_options={'timeout_min': 600}, and run again to resume.",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'likewise'",
+            "a job could not begin: ModuleNotFoundError: No module named 'likewise'. Install on the nodes what is "
+            "installed here.",
+        ),
+    ],
+)
+def test_a_job_without_a_result_says_why(last: str, said: str) -> None:
+    queue = Queue(Library(Ended(last)), "slurm", None, {})
+    assert sentence(WorkerError, list, Remote(queue.submit, 1, queue.close, apart=True).run(abs, [1])) == said

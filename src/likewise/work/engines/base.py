@@ -166,6 +166,8 @@ def call(function: Callable[[S], T], task: S) -> T | Raised:
     try:
         return function(task)
     except Exception as error:
+        if _is_lost(error):  # as submitit says to a task whose time is over
+            raise
         trace = f"In the worker:\n{traceback.format_exc()}"
         try:
             cloudpickle.loads(cloudpickle.dumps(error))

@@ -20,6 +20,7 @@ from likewise.work.engines.base import Engine, Remote, engine
 
 JOBS = 32  # at a time in the queue
 _WAIT = 0.2  # seconds between two looks at the jobs
+_WEEK = 7 * 24 * 60  # minutes: processes of this machine wait for nobody, and submitit would end them after five
 
 
 @engine("slurm")
@@ -30,7 +31,8 @@ def slurm(cluster: str | None, *, workers: int | None = None, folder: str | None
     which is removed at the end.
     """
     library = require("submitit", extra="slurm", to="run on Slurm")
-    queue = Queue(library, cluster or "slurm", folder, {"name": "likewise", **parameters})
+    limit = {"timeout_min": _WEEK} if cluster == "local" else {}
+    queue = Queue(library, cluster or "slurm", folder, {"name": "likewise", **limit, **parameters})
     queue.check()
     workers = workers or (torch.get_num_threads() if cluster == "local" else JOBS)
     return Remote(queue.submit, workers, queue.close, apart=True, quick=False)
@@ -118,11 +120,20 @@ def _settle(job: Any, future: Future[Any]) -> None:
         if error is None:
             future.set_result(job.result())
         elif type(error).__name__ == "FailedJobError":  # our own errors are results
-            reason = str(error).strip().splitlines()[-1].rstrip(".")
-            future.set_exception(
-                WorkerError(f"a job could not begin: {reason}. Install on the nodes what is installed here.")
-            )
+            future.set_exception(WorkerError(_failure(str(error))))
         else:
             future.set_exception(error)
     except Exception as error:
         future.set_exception(WorkerError(f"a job cannot be looked at: {first_line(error)}. Run again to resume."))
+
+
+def _failure(text: str) -> str:
+    """Why a job brought no result, from what it left: a traceback between two lines of dashes, then its files."""
+    trace = next((part for part in text.split("-" * 22) if "Traceback" in part), text)
+    reason = trace.strip().splitlines()[-1].rstrip(".")
+    if "timed-out" in reason:
+        return (
+            "a job reached its time limit, which is five minutes where nothing else is said. Give it more, as in "
+            "engine_options={'timeout_min': 600}, and run again to resume."
+        )
+    return f"a job could not begin: {reason}. Install on the nodes what is installed here."

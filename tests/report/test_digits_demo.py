@@ -17,6 +17,7 @@ from likewise.report import digits_demo as room
 from likewise.report.digits_demo import STUDENTS, Student, demo
 from likewise.report.page import contents
 from likewise.report.runs import read_runs
+from tests.helpers import sentence
 from tests.report.first_screen import check
 from tests.report.helpers import data_of
 
@@ -95,6 +96,13 @@ def test_a_folder_that_cannot_be_made_is_refused_before_any_training(tmp_path: P
     with pytest.raises((InputError, OSError)):
         demo(tmp_path / "file" / "demo", say=said.append, students=FEW)
     assert said == []
+
+
+def test_a_device_that_is_not_there_is_refused_before_any_training(tmp_path: Path) -> None:
+    assert sentence(InputError, demo, tmp_path / "demo", students=FEW, device="nosuch") == (
+        "device 'nosuch' cannot be used here. Leave it out, or name one that torch has, such as 'cpu'."
+    )
+    assert not (tmp_path / "demo").exists()
 
 
 def test_files_that_no_demo_made_are_left_alone(tmp_path: Path) -> None:

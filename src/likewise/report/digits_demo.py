@@ -22,7 +22,7 @@ from likewise._base import sealed
 from likewise._base.files import write_whole
 from likewise._base.folders import claim, clear, file_of, files_of, read_json
 from likewise._base.hashing import facts_digest
-from likewise._base.machine import one_thread
+from likewise._base.machine import check_device, one_thread
 from likewise._base.names import csv_text
 from likewise.analysis.families import sklearn
 from likewise.classes.inspector import Inspector
@@ -89,6 +89,7 @@ def demo(
     *,
     say: Say = print,
     students: tuple[Student, ...] = STUDENTS,
+    device: str | None = None,
     engine: Any = None,
     workers: int | None = None,
     engine_options: Mapping[str, Any] | str | None = None,
@@ -99,6 +100,7 @@ def demo(
         folder: A new or an empty folder; rerun with it to resume. What is damaged or missing is made again.
         say: What receives a line for every step.
         students: The networks.
+        device: Where they run, such as "cuda:0"; by default they are trained on the CPU.
         engine: Where they are trained, compared and attacked: None for this process, "processes", "dask", "ray",
             "slurm" or an executor.
         workers: How many tasks run at a time, where the engine leaves it open.
@@ -116,6 +118,9 @@ def demo(
     on: dict[str, Any] = {"engine": where} if is_remote(where) else {}
     folder, began = Path(folder), time.perf_counter()
     folder = folder.absolute() if on else folder
+    if device is not None:
+        check_device(device)
+        on["device"] = device
     claim(folder)
     with one_thread():  # the networks are too small to share
         networks = _train(folder, students, say, on)
@@ -181,10 +186,13 @@ def _are_intact(folder: Path, names: Sequence[str]) -> bool:
 
 def _train(folder: Path, students: tuple[Student, ...], say: Say, on: Mapping[str, Any]) -> dict[str, str]:
     """The addresses of the networks, each trained in its own folder; the first is watched."""
-    calls = [Call(student.name, _learn, (folder, student, not number)) for number, student in enumerate(students)]
-    if on:
+    at = on.get("device")
+    calls = [Call(student.name, _learn, (folder, student, not number, at)) for number, student in enumerate(students)]
+    if "engine" in on:
         say(f"training {len(students)} networks on the engine")
-    accuracies = iter(run_calls(calls, on["engine"], "training", progress=False)) if on else map(make, calls)
+    accuracies = (
+        iter(run_calls(calls, on["engine"], "training", progress=False)) if "engine" in on else map(make, calls)
+    )
     for number, student in enumerate(students):
         say(f"network {number + 1} of {len(students)}: {student.name} ({student.training}, {student.epochs} epochs)")
         say(f"  {100 * next(accuracies):.1f} % right on {len(dataset(PROBE))} digits it did not learn from")
@@ -195,7 +203,7 @@ def _folder(folder: Path, student: Student) -> Path:
     return folder / "networks" / student.name
 
 
-def _learn(folder: Path, student: Student, watched: bool) -> float:
+def _learn(folder: Path, student: Student, watched: bool, device: str | None) -> float:
     """Train a network, or read one that is trained; its accuracy on digits that it did not learn from."""
     data, probe = dataset(DATA), dataset(PROBE)
     if student.training == "random labels":
@@ -203,6 +211,7 @@ def _learn(folder: Path, student: Student, watched: bool) -> float:
     if student.training == "shortcut":
         data = add_shortcut(data, 0.8, seed=0)
     options: dict[str, Any] = {**STEPS, **student.settings, "epochs": student.epochs, "seed": student.seed}
+    options["device"] = device
     with one_thread():
         net = network(student.address, data=data, seed=student.seed)
         watch = [Inspector(probe, out=folder / f"watched {student.name}")] if watched else []
@@ -212,7 +221,7 @@ def _learn(folder: Path, student: Student, watched: bool) -> float:
 
 def _compare(networks: Mapping[str, str], on: Mapping[str, Any], out: Path) -> None:
     store = out / "store"
-    views = extract(dict(networks), PROBE, **({"store": store, **on} if on else {}))
+    views = extract(dict(networks), PROBE, **({"store": store, **on} if "engine" in on else on))
     comparison = compare(views, list(MEASURES), calibrate=SHUFFLES, intervals=True, store=store, **on)
     comparison.save(out / "matrices")
     influence(views, list(INPUT_MEASURES), data=dataset(PROBE), tried=LEFT_OUT).save(out / INPUTS)
@@ -239,5 +248,9 @@ def _unseen(student: Student, on: Mapping[str, Any], out: Path) -> None:
 
 
 def _write_components(folder: Path, students: tuple[Student, ...]) -> None:
-    rows = [f"{s.name},{s.address.removeprefix('zoo:')},{s.training}" for s in students]
-    write_whole(folder / COMPONENTS, "\n".join(["network,architecture,training", *rows, ""]).encode())
+    import pandas as pd
+
+    rows = [(s.address.removeprefix("zoo:"), s.training) for s in students]
+    names = pd.Index([s.name for s in students], name="network")
+    frame = pd.DataFrame(rows, index=names, columns=["architecture", "training"])
+    write_whole(folder / COMPONENTS, csv_text(frame).encode())

@@ -139,7 +139,7 @@ def budget(networks: list[Architecture]) -> None:
         done = likewise.train("zoo:lenet", CIFAR, settings, validation=test, out=weights.parent, progress=False)
         _say(f"LeNet, {BUDGET_EPOCHS} epochs: accuracy {done.history[-1]['validation_accuracy']:.3f}", start)
     for kind, threshold in product(("pixel", "threshold"), (10, 5, 3, 1)):
-        path, start = RUNS / f"LeNet-budget-{kind}-{threshold}.csv", time.process_time()
+        path, start = _budget_table(kind, threshold), time.process_time()
         if path.is_file():
             continue
         options: dict[str, Any] = {"attacks": [kind], "thresholds": [threshold], "generations": [1, BUDGET[0]]}
@@ -153,6 +153,16 @@ def budget(networks: list[Architecture]) -> None:
         )
         table.to_csv(path, index=False)
         _say(f"LeNet {kind} {threshold}: {table['fooled'].tolist()} fooled of {table['images'].tolist()}", start)
+
+
+def budgeted(kind: str, threshold: int) -> pd.DataFrame | None:
+    """What the whole budget did to LeNet, if that is there."""
+    path = _budget_table(kind, threshold)
+    return pd.read_csv(path) if path.is_file() else None
+
+
+def _budget_table(kind: str, threshold: int) -> Path:
+    return RUNS / f"LeNet-budget-{kind}-{threshold}.csv"
 
 
 def _attack(name: str, images: str, generations: int, population: int, threshold: int) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from typer import Argument, Exit, Option
 
 from likewise.cli._options import ROWS, flags, seed_option, show_keywords, show_options
-from likewise.cli._print import echo
+from likewise.cli._print import echo, refuse_unused
 from likewise.cli._words import claim_out, thresholds
 from likewise.views.show import ENGINE
 
@@ -38,16 +38,11 @@ def diff(
     """Say what changed between two networks. Looks at layers, answers, classes and attacks, and gives a verdict."""
     import likewise
     from likewise.comparison.recordings.recording import is_new_baseline, is_recording
-    from likewise.errors import InputError
     from likewise.networks.names import named_networks
 
     under, over = thresholds(fail_under, "--fail-under"), thresholds(fail_over, "--fail-over")
     if is_new_baseline(a):
-        if transfer or blockwise:
-            raise InputError(
-                "a recording holds no network to attack or to read block by block. Leave --transfer and --blockwise "
-                "out."
-            )
+        refuse_unused({"--transfer": transfer, "--blockwise": blockwise}, "beside a recording")
         later: dict[str, Any] = {"--fail-under": fail_under, "--fail-over": fail_over, "--out": out}
         later |= {"--markdown": as_markdown, "--json": as_json}
         _write_baseline(a, b, data, layers, memory, show, later)

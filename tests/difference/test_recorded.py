@@ -58,6 +58,19 @@ def test_the_same_network_is_identical_and_an_other_runtime_equal_but_for_roundi
     assert max(layer.change for layer in change.layers) < 1e-5
 
 
+def test_a_layer_that_differs_while_what_follows_agrees_is_told_as_a_convention() -> None:
+    recording = likewise.record(made(), X, name="old", progress=False)
+    rows, arrays = X, {}
+    with torch.no_grad():
+        for name, module in made().named_children():
+            rows = module(rows)
+            arrays[name] = rows + 1 if name == "2" else rows  # given before something is taken off it
+    other = record_arrays(arrays, recording.probe, name="elsewhere", logits=rows)
+    sentence = "The last layer agrees again: this is a convention, such as a sum that is taken elsewhere."
+    assert sentence in likewise.diff(recording, other).findings()["layers"]
+    assert sentence not in likewise.diff(recording, noisy(made(), "2", 0.1), X, progress=False).findings()["layers"]
+
+
 def test_language_models_are_compared_by_what_was_recorded(tmp_path: Path) -> None:
     a, b = causal(), causal(noise=0.5)
     path = likewise.record(a, TEXTS, name="old", progress=False).save(tmp_path / "lm")

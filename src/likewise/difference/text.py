@@ -63,6 +63,8 @@ def _layers(diff: Diff) -> str:
         rest = "it is the first of all" if not before else f"the {before} before it give the same numbers"
         cka = "undefined" if math.isnan(first.likeness) else f"{first.likeness:.3f}"
         lines.append(f"{first.layer} is the first to change (by {percent(first.change)}, cka-debiased {cka}); {rest}.")
+        if not diff.layers[-1].moved and not diff.weights.changed:
+            lines.append("The last layer agrees again: this is a convention, such as a sum that is taken elsewhere.")
     else:
         lines.append("the networks are of different kinds, so each layer is compared with the most similar one.")
     defined = [layer for layer in diff.layers if not math.isnan(layer.likeness)]

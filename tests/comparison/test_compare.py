@@ -233,16 +233,6 @@ def test_a_network_without_data_asks_for_it() -> None:
     )
 
 
-def test_an_engine_that_would_have_nothing_to_do_is_refused(tmp_path) -> None:
-    pytest.importorskip("submitit", reason="submitit is not installed: pip install 'likewise[slurm]'")
-    network = {"a": "zoo:mlp,size=8,channels=1"}
-    for arguments in ({"views": {"a": X, "b": X}}, {"views": network, "data": "digits:test[:9]"}):
-        assert sentence(ValueError, likewise.compare, **arguments, measure="cka", engine="slurm:local") == (
-            "Slurm has a job per network here, which leaves its view in a store; pairs take a moment each and stay in "
-            "this process. Give networks and data by address, and a store that all nodes see, or leave the engine out."
-        )
-
-
 def test_memory_engines_and_counts() -> None:
     assert sentence(ValueError, likewise.compare, {"a": X}, "cka", memory="lots") == (
         "memory='lots' is not a size. Write it like '4GB' or '500MB'."

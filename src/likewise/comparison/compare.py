@@ -118,12 +118,6 @@ def compare(  # type: ignore[misc]
     if engine is not None and not (call.two and not call.has_networks):
         show = show.with_engine()
         call = replace(call, show=show)
-        if not getattr(show.engine, "quick", True) and not (call.has_networks and show.is_for_engine()):
-            raise InputError(
-                "Slurm has a job per network here, which leaves its view in a store; pairs take a moment each and stay "
-                "in this process. Give networks and data by address, and a store that all nodes see, or leave the "
-                "engine out."
-            )
     run = Run(show.reduce, show.engine, memory, seed, show.progress, shuffles, within, together, intervals=intervals)
     of_networks = [m.key for m in selection.measures if m.info.on == "networks"]
     if of_networks and run.permutations:

@@ -166,7 +166,7 @@ def call(function: Callable[[S], T], task: S) -> T | Raised:
     try:
         return function(task)
     except Exception as error:
-        if _is_lost(error):  # as submitit says to a task whose time is over
+        if type(error).__name__ == "UncompletedJobError":  # what submitit says to a task whose time is over
             raise
         trace = f"In the worker:\n{traceback.format_exc()}"
         try:

@@ -16,6 +16,7 @@ from doctest import ELLIPSIS, OutputChecker
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot
 import pytest
 import typer
 import typer.main
@@ -169,6 +170,7 @@ def test_the_code_of_a_page_runs(
                 assert OutputChecker().check_output(output, printed, ELLIPSIS), f"{output}\nbut it prints\n{printed}"
     assert [name for name in pictures(page) if not (tmp_path / name).is_file()] == []
     capsys.readouterr()
+    matplotlib.pyplot.close("all")
     for registry, before in known.items():
         for name in set(registry.names()) - before:
             registry.remove(name)

@@ -21,6 +21,7 @@ from safetensors.torch import save_file
 import likewise
 from likewise._base.optional import prepare_torchvision
 from likewise.classes import ClassSimilarity, Inspector
+from likewise.cli._words import labels_of
 from likewise.matrices.layers import LayerMatrix
 from likewise.matrices.similarity import Comparison, SimilarityMatrix
 from likewise.networks import network, save, train
@@ -395,6 +396,7 @@ KINDS = (
     ),
     FileKind("parquet", lambda f: _frame().to_parquet(f / "a.parquet"), _data("{folder}/a.parquet")),
     FileKind("lines", lambda f: (f / "a.txt").write_text("a line\n" * 60), _data("{folder}/a.txt")),
+    FileKind("labels", lambda f: (f / "a.txt").write_text("a clip\n" * 60), lambda f: str(labels_of(f"{f / 'a.txt'}"))),
     FileKind("datasets", _write_saved, _data("datasets:{folder}")),
     FileKind("captions", _write_captions, _data("captions:{folder}"), False, "*.csv"),
     *(

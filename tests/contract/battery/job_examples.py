@@ -329,6 +329,7 @@ JOBS = (
     LongJob(
         "report", command("report IN/compared --out OUT/report.html"), ("cli/report.py:report", "report/page.py:report")
     ),
+    LongJob("report for a hub", command("report IN/compared --push OUT"), ("report/hub.py:hub_page",)),
     LongJob("benchmark folder", _from_folder, ("benchmark/folder.py:from_folder",)),
     LongJob("benchmark across", _across, ("benchmark/runs.py:across",), costly=True),
     LongJob(

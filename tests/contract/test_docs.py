@@ -197,6 +197,18 @@ def test_every_guide_opens_with_the_question_it_answers() -> None:
     assert [name for name in guides if not opening.match((ROOT / "docs" / name).read_text())] == []
 
 
+def test_every_drawn_picture_stands_on_its_page() -> None:
+    pytest.importorskip("matplotlib")
+    made = runpy.run_path(str(ROOT / "scripts" / "pictures.py"))
+    docs = ROOT / "docs"
+    shown = [name for name in made["PICTURES"] if f"]({name}.png)\n" in (docs / f"{name}.md").read_text()]
+    assert shown == list(made["PICTURES"])
+    assert [name for name in shown if not (docs / f"{name}.png").is_file()] == []
+    figure = made["PICTURES"]["language-models"]()  # from the page's table
+    assert [len(axis.patches) for axis in figure.axes] == [0, 7]
+    made["plt"].close(figure)
+
+
 def test_tutorials_say_what_they_print() -> None:
     tutorials = [page for page in PAGES if page.parent.name == "tutorials"]
     assert len(tutorials) >= 9

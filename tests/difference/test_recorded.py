@@ -119,6 +119,13 @@ def test_another_precision_or_batch_size_is_rounding_and_a_fault_beyond_it_is_na
     assert faulty.verdict == "close"
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_one_drawing_of_finer_weights_is_not_the_most_that_rounding_does(seed: int) -> None:
+    recording = likewise.record(causal(seed, hidden_size=16), TEXTS[:2], name="old", progress=False)
+    same = likewise.diff(recording, causal(seed, hidden_size=16).to(torch.bfloat16), TEXTS[:2], progress=False)
+    assert same.first_moved is None
+
+
 def test_single_precision_of_probabilities_is_no_divergence() -> None:
     draw = np.random.default_rng(0)
     logits = torch.tensor(draw.normal(size=(20, 500)) * 3)

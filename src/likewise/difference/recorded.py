@@ -51,6 +51,7 @@ from likewise.views.show import Show, ShowOptions
 TOKENS, CLASSES = "tokens", "classes"
 FULL = 32  # bits of a precision whose rounding is less than a change
 OTHER = 7  # inputs of a batch, to see what its size does
+DRAWN = 1.6  # times what one drawing of finer weights changes, since another may change more
 
 
 def record(
@@ -199,7 +200,8 @@ def _beyond_rounding(change: Diff, subject: _Subject, own: Recording, other: Rec
         return change
     rounded = replace(subject, show=replace(subject.show, progress=False)).rounded(recorded).record(weights=False)
     rounding = _difference(own, rounded, change.names)
-    floors = {layer.layer: layer.change for layer in rounding.layers}
+    finer = torch.finfo(recorded).bits > torch.finfo(subject.precision).bits
+    floors = {layer.layer: (DRAWN if finer else 1.0) * layer.change for layer in rounding.layers}
     tokens = change.tokens
     if tokens is not None and rounding.tokens is not None and rounding.tokens.comparable:
         tokens = replace(tokens, rounding=rounding.tokens.statistics["kl"].value)

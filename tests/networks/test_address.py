@@ -133,6 +133,8 @@ def test_the_seed_decides_the_weights_and_nothing_else_changes() -> None:
 def test_a_network_is_sized_for_its_data() -> None:
     digits = likewise.dataset("digits:train")
     net = likewise.network("zoo:lenet", data=digits)
+    by_address = likewise.network("zoo:lenet", data="digits:train")
+    assert str(by_address) == str(net)
     assert isinstance(net, Normalised)
     pixels = digits.inputs
     assert net.mean.item() == pytest.approx(float(pixels.mean()), abs=5e-5)

@@ -25,6 +25,7 @@ from torch import nn
 from likewise._base.files import is_file
 from likewise._base.registry import parse_value
 from likewise.data import Data
+from likewise.data.address import dataset
 from likewise.errors import InputError, LikewiseError, UnknownNameError, did_you_mean, quoted_list
 from likewise.networks import weight_metadata
 from likewise.networks import weights as files
@@ -252,7 +253,7 @@ class Recipe:
 def network(
     address: str | nn.Module,
     *,
-    data: Data | None = None,
+    data: Data | str | None = None,
     domain: str | None = None,
     seed: int | None = None,
     untrained: bool = False,
@@ -267,7 +268,7 @@ def network(
 
     Args:
         address: An address such as "zoo:resnet20", a weights file, or a module.
-        data: The data an untrained network is sized for.
+        data: The data an untrained network is sized for, or their address.
         domain: What it will be shown (image, text, audio) where there is no data: it chooses the tower of a network
             that has two.
         seed: The seed of what is drawn at random, 0 by default.
@@ -288,6 +289,7 @@ def network(
     """
     if isinstance(address, nn.Module):
         return _as_built(address, tokenizer, options)
+    data = dataset(data, split="train") if isinstance(data, str) else data
     parts, header, typed = _parts(str(address))
     typed_options = parts.options | options | ({"tokenizer": tokenizer} if isinstance(tokenizer, str) else {})
     said = _pop_showing(typed_options)

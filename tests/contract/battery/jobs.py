@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -262,14 +263,17 @@ def cases(seed: int, volume: int, jobs: Iterable[LongJob] = JOBS) -> Iterator[tu
 
 
 def run(seed: int, volume: int, jobs: Iterable[LongJob] = JOBS) -> dict[str, int]:
-    """How many faults came to what; those that went wrong are printed."""
+    """How many faults came to what; those that went wrong are printed, and how many every job had."""
     counts: Counter[str] = Counter()
     rng = random.Random(seed)
-    for job, fault, k in cases(seed, volume, jobs):
-        outcome, detail = disturb(job, fault, k, rng)
-        counts[outcome] += 1
-        if outcome in BAD:
-            print(f"{outcome}: {job.name}, {fault} at write {k} of {reference(job).writes}: {detail}", flush=True)
+    for name, faults in groupby(cases(seed, volume, jobs), key=lambda case: case[0].name):
+        before = counts.total()
+        for job, fault, k in faults:
+            outcome, detail = disturb(job, fault, k, rng)
+            counts[outcome] += 1
+            if outcome in BAD:
+                print(f"{outcome}: {name}, {fault} at write {k} of {reference(job).writes}: {detail}", flush=True)
+        print(f"{name}: {counts.total() - before} faults", flush=True)
     return dict(counts)
 
 

@@ -112,6 +112,7 @@ def test_data_that_is_nowhere_says_what_to_put_where(tmp_path: Path, monkeypatch
     monkeypatch.setenv("LIKEWISE_DATA", str(tmp_path / "mine"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # nothing listens there
+    monkeypatch.setattr("urllib.request._opener", None)  # an earlier request would have settled the proxy
     assert refusal(MissingDataError, likewise.dataset, "cifar100") == (
         f"cifar100 was not found in {tmp_path}/mine or {tmp_path}/likewise and could not be "
         "downloaded (<urlopen error [Errno 111] Connection refused>). Put the folder "

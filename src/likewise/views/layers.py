@@ -91,7 +91,7 @@ def on_two_inputs(
     module = _built(network, inputs)
     label = repr(network_and_name(module, name or (network if isinstance(network, str) else None))[1])
     few = transform_for(module, inputs[:2] if isinstance(inputs, (Data, torch.Tensor)) else inputs, label)
-    return module, look(module, next(batches(few, 2, device=device_of(module))), label)
+    return module, look(module, next(batches(few, 2, device=_device(module))), label)
 
 
 def _calls(network: nn.Module, batch: Batch, label: str) -> Calls:
@@ -150,13 +150,18 @@ def _passes(network: nn.Module, look: Callable[[nn.Module, Batch, str], T]) -> I
             continue
 
 
+def _device(net: nn.Module) -> torch.device | None:
+    """Where its weights are, also where none of them has values."""
+    return device_of(net, next((value.device for value in net.parameters()), None))
+
+
 def _guesses(network: nn.Module) -> Iterator[Any]:
     """Inputs the network may take: its own words on it first."""
     if input_kind(network) == "text":
         yield ["one sentence", "another"]
         return
     for size in [*own_sizes(network), *_SIZES]:
-        yield torch.zeros(2, *size, device=device_of(network))
+        yield torch.zeros(2, *size, device=_device(network))
 
 
 def own_sizes(network: nn.Module) -> list[tuple[int, ...]]:

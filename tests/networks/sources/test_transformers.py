@@ -126,8 +126,8 @@ def test_weights_that_do_not_fit_typed_options_are_refused(tmp_path: Path) -> No
 def test_an_option_that_nothing_knows_is_refused(tmp_path: Path, option: str, hint: str) -> None:
     save("bert", tmp_path)
     assert refused(lambda: likewise.network(f"hf:{tmp_path},{option}"), OptionError) == (
-        f"hf:{tmp_path} has no option {option.partition('=')[0]!r}.{hint} It takes channels, class_tokens, classes, "
-        "longest, part, revision, sampling_rate, size, subfolder, tokenizer, trust_remote_code and the fields "
+        f"hf:{tmp_path} has no option {option.partition('=')[0]!r}.{hint} It takes bits, channels, class_tokens, "
+        "classes, device_map, longest, part, revision, sampling_rate, size, subfolder, tokenizer, trust_remote_code and the fields "
         "of its config.json."
     )
 

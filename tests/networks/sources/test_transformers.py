@@ -127,8 +127,8 @@ def test_an_option_that_nothing_knows_is_refused(tmp_path: Path, option: str, hi
     save("bert", tmp_path)
     assert refused(lambda: likewise.network(f"hf:{tmp_path},{option}"), OptionError) == (
         f"hf:{tmp_path} has no option {option.partition('=')[0]!r}.{hint} It takes bits, channels, class_tokens, "
-        "classes, device_map, longest, part, revision, sampling_rate, size, subfolder, tokenizer, trust_remote_code and the fields "
-        "of its config.json."
+        "classes, device_map, longest, part, revision, sampling_rate, size, subfolder, tokenizer, trust_remote_code "
+        "and the fields of its config.json."
     )
 
 

@@ -22,7 +22,7 @@ test: $(READY)  ## run the tests
 
 clusters: $(READY)  ## run every long job on Dask, Ray and submitit, and kill a worker of each; takes minutes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[distributed]'
-	LIKEWISE_CLUSTERS=1 $(BIN)/python -m pytest -v --durations=10 tests/contract/test_engines.py tests/work/engines
+	LIKEWISE_CLUSTERS=1 $(BIN)/python -m pytest -vv --durations=10 tests/contract/test_engines.py tests/work/engines
 
 lint: $(READY)  ## run the linter and the type checker, build the package into dist
 	$(BIN)/ruff format --check src tests perf examples studies scripts

@@ -126,6 +126,8 @@ def test_options_that_an_engine_does_not_have_are_refused() -> None:
         "workers belongs to an engine by name, such as 'ray', and the engine is None. Leave it out."
     )
     assert refusal(InputError, engine_of, "processes", workers=0) == "workers is 0. Give at least 1."
+    assert refusal(InputError, engine_of, "processes", workers=10_001) == "workers is 10001. Give at most 10,000."
+    assert refusal(InputError, engine_of, "processes:99999999") == "workers is 99999999. Give at most 10,000."
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ T = TypeVar("T")
 # what Dask, Ray and submitit raise for a task whose worker was lost
 _LOST = ("KilledWorker", "WorkerCrashedError", "OutOfMemoryError", "NodeDiedError", "UncompletedJobError")
 _LIBRARIES = ("distributed", "ray", "submitit")
+MOST_WORKERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ def engine_settings(engine: Any, workers: int | None, options: Mapping[str, Any]
         raise InputError(f"engine_options is {brief(options)}. Give options by name, as in {{'num_gpus': 1}}.")
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers is {brief(workers)}. Give at least 1.")
+    if workers is not None and workers > MOST_WORKERS:
+        raise InputError(f"workers is {brief(workers)}. Give at most {MOST_WORKERS:,}.")
     settings = {**options, **({} if workers is None else {"workers": workers})}
     if settings and not isinstance(engine, str):
         raise InputError(

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from likewise.errors import InputError, WorkerError, brief, first_line
-from likewise.work.engines.base import Engine, Remote, engine
+from likewise.work.engines.base import Engine, Remote, engine, engine_settings
 
 # with psutil, loky takes what a worker keeps between tasks for a leak
 _ENVIRONMENT = {"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"}
@@ -31,6 +31,8 @@ def processes(count: str | None, *, workers: int | None = None, num_gpus: int | 
             f"engine={f'processes:{count}'!r} does not say how many processes, at least 1. Write it like "
             "'processes:2', or 'processes' for one per core."
         )
+    if count is not None:
+        engine_settings("processes", int(count), None)
     pool: Processes | GpuProcesses
     if num_gpus is None:
         pool = Processes(int(count or workers or torch.get_num_threads()))
